@@ -1,0 +1,166 @@
+"""The only file that knows numba.
+
+A plug-in (a loss, a penalty, a metric, ...) is a ``NamedTuple``. What it does is a handful of *generic functions*
+that choose their implementation by the class of their first argument: ``functools.singledispatch`` when Python
+calls, ``numba.extending.overload`` when compiled code calls, both fed by one registration.
+
+With ``NUMBA_DISABLE_JIT=1`` the same source runs interpreted.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import linecache
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+from numba import config, njit, types
+from numba.core.caching import FunctionCache
+from numba.core.registry import cpu_target
+from numba.extending import overload, register_jitable
+
+__all__ = ["at", "compiled", "generic", "inlined", "is_registered"]
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_generics: list[Any] = []
+_kernels: list[Any] = []
+
+
+def inlined(fn: Callable) -> Callable:
+    """A function that compiled code may call; interpreted when Python calls it."""
+    return register_jitable(**_OPTIONS)(fn)
+
+
+def compiled(fn: Callable) -> Callable:
+    """Compile at the first call, and keep the machine code on disk where a folder is writable."""
+    kernel = njit(**_OPTIONS)(fn)
+    if config.DISABLE_JIT:
+        return kernel
+    try:
+        kernel._cache = _SourceAwareCache(fn)
+    except RuntimeError:  # numba found no folder to write to: compile in each process, but work
+        pass
+    _kernels.append(kernel)
+    return kernel
+
+
+def generic(fn: Callable) -> Any:
+    """A function whose implementations are registered for the class of the first argument (``object``: for all)."""
+    dispatch = functools.singledispatch(fn)
+    dispatch.declaration = fn
+
+    def resolve(first, *rest):
+        implementation = dispatch.dispatch(getattr(first, "instance_class", object))
+        return None if implementation is fn else implementation
+
+    # `strict=False`: a user's implementation may name its arguments freely.
+    overload(dispatch, jit_options=_OPTIONS, strict=False)(resolve)
+    plain_register = dispatch.register
+
+    def register(cls, func=None):
+        if func is None and isinstance(cls, type):
+            return lambda function: register(cls, function)
+        if func is None:
+            cls, func = _class_of_first_argument(cls), cls
+        known = dispatch.registry.get(cls, fn) is not fn
+        plain_register(cls, func)
+        if known:
+            _forget_compiled(dispatch)
+        return func
+
+    dispatch.register = register
+    _generics.append(dispatch)
+    return dispatch
+
+
+def is_registered(function: Any, part: Any) -> bool:
+    """Whether a generic function has an implementation for this part."""
+    return function.dispatch(type(part)) is not function.declaration
+
+
+def at(values, k):
+    """The k-th of some values, a number that stands for all of them, or 1 for None: compiled code decides by type."""
+    if values is None:
+        return 1.0
+    return values if isinstance(values, (int, float)) else values[k]
+
+
+@overload(at, jit_options=_OPTIONS)
+def _at(values, k):
+    if isinstance(values, (types.NoneType, types.Omitted)):
+        return lambda values, k: 1.0
+    if isinstance(values, types.Number):
+        return lambda values, k: values
+    return lambda values, k: values[k]
+
+
+def _class_of_first_argument(function: Callable) -> type:
+    """The class named by the annotation of the first argument, also for local classes and postponed annotations."""
+    first = next(iter(inspect.signature(function).parameters.values()))
+    annotation = first.annotation
+    if isinstance(annotation, str):
+        frame, namespace = inspect.currentframe(), {}
+        while frame is not None:  # a local class is only known where it was defined
+            namespace = {**frame.f_globals, **frame.f_locals, **namespace}
+            if annotation in namespace:
+                break
+            frame = frame.f_back
+        annotation = namespace.get(annotation, annotation)
+    if not isinstance(annotation, type):
+        raise TypeError(
+            f"cannot tell which class {function!r} is for: annotate its first argument with the class, "
+            f"or write .register(TheClass); got {annotation!r}"
+        )
+    return annotation
+
+
+def _forget_compiled(dispatch: Any) -> None:
+    """Drop what was compiled with an implementation that has just been replaced (a notebook cell run again)."""
+    cpu_target.typing_context.refresh()
+    for template in cpu_target.typing_context.resolve_value_type(dispatch).templates:
+        template._impl_cache.clear()
+        template._compiled_overloads.clear()
+    for kernel in _kernels:
+        kernel._reset_overloads()
+
+
+class _SourceAwareCache(FunctionCache):
+    """numba's disk cache, whose key also holds the source of all that gets inlined.
+
+    numba looks only at the file of the outer function (numba#1833): without this, an edit of a loss in another file
+    would silently go on using the old machine code.
+    """
+
+    def _index_key(self, sig, codegen):
+        classes = {cls for argument in sig for cls in _plug_in_classes(argument)}
+        sources = {_digest(g.dispatch(cls)) for g in _generics for cls in classes}
+        return (*super()._index_key(sig, codegen), _package_digest(), tuple(sorted(sources)))
+
+
+def _plug_in_classes(numba_type: Any) -> set[type]:
+    """The classes of all NamedTuples inside a type, at any depth."""
+    if not isinstance(numba_type, types.BaseTuple):
+        return set()
+    inner = {cls for member in numba_type for cls in _plug_in_classes(member)}
+    own = {numba_type.instance_class} if hasattr(numba_type, "instance_class") else set()
+    return inner | own
+
+
+@functools.cache
+def _package_digest() -> str:
+    sources = sorted(pathlib.Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+
+
+def _digest(implementation: Callable) -> str:
+    """A digest of the file that holds an implementation; of the function itself where there is no file (a notebook)."""
+    filename = implementation.__code__.co_filename
+    try:
+        source = pathlib.Path(filename).read_bytes()
+    except OSError:
+        source = "".join(linecache.getlines(filename)).encode() + implementation.__code__.co_code
+        source += repr(implementation.__code__.co_consts).encode()
+    return hashlib.sha256(source).hexdigest()

@@ -1,0 +1,220 @@
+"""Algorithm 1 of the paper: the loop and its five steps.
+
+One letter for one letter: w, v, theta, the step size eta, the penalty beta; the metric H_t is the paper's proximal
+function, Q is ``beta A'A`` or the diagonal that stands for it (`quadratics`). SADMM, Ada-SADMM (diagonal, full, with a
+metric of your own) and OADMM are this loop with other parts.
+
+All steps read the dual point through ``slack_t = theta_t - beta (A w_t + B v_t - b)``, because then the w-step is
+``(H_t / eta + Q)(w_{t+1} - w_t) = -(g_t - A' slack_t)`` for the exact and the linearised quadratic alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import averages, losses, metrics, penalties, stepsizes
+from ._jit import compiled, generic, inlined
+from .matrices import add_row, row_dot
+from .problem import GeneralB, NegativeIdentity, Problem
+
+__all__ = ["Explicit", "Implicit", "Method", "Model", "State", "algorithm1", "first_state", "model_of"]
+
+
+class Model(NamedTuple):
+    """The problem without its rows."""
+
+    loss: Any
+    penalty: Any
+    tau_factor: float
+    w_set: Any
+    A: Any
+    B: Any
+    b: np.ndarray
+    gamma: np.ndarray
+
+
+class Method(NamedTuple):
+    """What the algorithms of the family differ in."""
+
+    subgradient: Any
+    metric: Any
+    a: float
+    step: Any
+    Q: Any
+    beta: float
+    average: Any
+
+
+class State(NamedTuple):
+    """The iterates and what the loop writes on the way; all arrays, changed in place."""
+
+    t: np.ndarray
+    eta: np.ndarray
+    w: np.ndarray
+    v: np.ndarray
+    theta: np.ndarray
+    slack: np.ndarray
+    w_sum: np.ndarray  # w_1 + ... + w_T
+    v_sum: np.ndarray  # v_2 + ... + v_{T+1}, kept where B is not -I
+    w_average: np.ndarray
+    g: np.ndarray
+    rhs: np.ndarray
+    move: np.ndarray
+    Aw: np.ndarray
+    x: np.ndarray
+
+
+class Explicit(NamedTuple):
+    """The loss is replaced by its tangent at w_t: SADMM and Ada-SADMM."""
+
+
+class Implicit(NamedTuple):
+    """The loss is kept, so its slope is taken at w_{t+1}: OADMM. One row at a time."""
+
+    along: np.ndarray
+
+
+@compiled
+def algorithm1(model, method, block, state, samples, batch_size):
+    """Run Algorithm 1 over the rows in ``samples``, a batch of them for each iteration."""
+    for first in range(0, len(samples), batch_size):
+        batch = samples[first : first + batch_size]
+        state.t[0] += 1
+        eta = stepsizes.size(method.step, state.t[0], state.w)
+        state.eta[0] = eta
+        subgradient(method.subgradient, model, method, block, state, batch)  # g_t = l'(w_t, xi_t)
+        metrics.observe(method.metric, state.g)  # H_t
+        argmin_w(model, method, state)  # w_{t+1} = argmin_w L_{beta,t}(w, v_t, theta_t)
+        argmin_v(model.B, model, method.beta, state)  # v_{t+1} = argmin_v L_{beta,t}(w_{t+1}, v, theta_t)
+        ascend_theta(model.B, model, method.beta, state)  # theta_{t+1} = theta_t - beta (A w_{t+1} + B v_{t+1} - b)
+        keep_average(method.average, state)
+
+
+@generic
+def subgradient(kind, model, method, block, state, batch):
+    """``g_t``: the mean over the batch of ``c_i loss'(<x_i, w>, y_i) x_i``, plus ``gamma w_t``."""
+
+
+@subgradient.register
+def _(kind: Explicit, model, method, block, state, batch):
+    for j in range(len(state.w)):
+        state.g[j] = model.gamma[j] * state.w[j]
+    for i in batch:
+        slope = losses.slope(model.loss, row_dot(block.X, i, state.w), block.y[i])
+        if slope != 0.0:
+            add_row(block.X, i, block.c[i] * slope / len(batch), state.g)
+
+
+@subgradient.register
+def _(kind: Implicit, model, method, block, state, batch):
+    # Without the loss the w-step would end at w0; along x the loss pulls it to w0 - s M^{-1} x, and the scalar prox
+    # finds the prediction z there, hence the slope s.
+    i = batch[0]
+    for j in range(len(state.w)):
+        state.g[j] = model.gamma[j] * state.w[j]
+    solve_w_step(model, method, state)
+    z0 = row_dot(block.X, i, state.w) - row_dot(block.X, i, state.move)
+    state.rhs[:] = 0.0
+    add_row(block.X, i, 1.0, state.rhs)
+    metrics.solve(method.metric, method.a, 1.0 / state.eta[0], method.Q, state.rhs, kind.along)
+    q = row_dot(block.X, i, kind.along)
+    if q > 0.0 and block.c[i] > 0.0:
+        z = losses.prox(model.loss, z0, q * block.c[i], block.y[i])
+        add_row(block.X, i, (z0 - z) / q, state.g)
+
+
+@inlined
+def argmin_w(model, method, state):
+    solve_w_step(model, method, state)
+    for j in range(len(state.w)):
+        state.w_sum[j] += state.w[j]
+        state.w[j] -= state.move[j]
+    penalties.prox(model.w_set, state.w, 1.0, state.w)
+    for k in range(len(state.Aw)):
+        state.Aw[k] = row_dot(model.A, k, state.w)
+
+
+@inlined
+def solve_w_step(model, method, state):
+    """``(H_t / eta + Q) move = g_t - A' slack_t``."""
+    for j in range(len(state.g)):
+        state.rhs[j] = state.g[j]
+    for k in range(len(state.slack)):
+        if state.slack[k] != 0.0:
+            add_row(model.A, k, -state.slack[k], state.rhs)
+    metrics.solve(method.metric, method.a, 1.0 / state.eta[0], method.Q, state.rhs, state.move)
+
+
+@generic
+def argmin_v(B, model, beta, state):
+    """``v_{t+1}``: one prox; with a general B after a step along ``B'`` of the majorised quadratic."""
+
+
+@argmin_v.register
+def _(B: NegativeIdentity, model, beta, state):
+    for k in range(len(state.theta)):
+        state.x[k] = state.Aw[k] - model.b[k] - state.theta[k] / beta
+    penalties.prox(model.penalty, state.x, model.tau_factor / beta, state.v)
+
+
+@argmin_v.register
+def _(B: GeneralB, model, beta, state):
+    for p in range(len(state.v)):
+        state.x[p] = state.v[p]
+    for k in range(len(state.theta)):
+        pull = state.Aw[k] + row_dot(B.B, k, state.v) - model.b[k] - state.theta[k] / beta
+        for p in range(B.B.indptr[k], B.B.indptr[k + 1]):
+            state.x[B.B.indices[p]] -= pull * B.B.data[p] / B.curvature[B.B.indices[p]]
+    penalties.prox(model.penalty, state.x, model.tau_factor / beta, state.v)
+    for p in range(len(state.v)):
+        state.v_sum[p] += state.v[p]
+
+
+@inlined
+def ascend_theta(B, model, beta, state):
+    """``theta_{t+1}``, and the slack that follows from it."""
+    for k in range(len(state.theta)):
+        travel = beta * (state.Aw[k] + B_row_dot(B, k, state.v) - model.b[k])
+        state.theta[k] -= travel
+        state.slack[k] = state.theta[k] - travel
+
+
+@generic
+def B_row_dot(B, k, v):
+    """``(B v)_k``."""
+
+
+@B_row_dot.register
+def _(B: NegativeIdentity, k, v):
+    return -v[k]
+
+
+@B_row_dot.register
+def _(B: GeneralB, k, v):
+    return row_dot(B.B, k, v)
+
+
+@inlined
+def keep_average(average, state):
+    rho = averages.weight(average, state.t[0], state.eta[0])
+    if rho > 0.0:
+        for j in range(len(state.w)):
+            state.w_average[j] += rho * (state.w[j] - state.w_average[j])
+
+
+def model_of(problem: Problem) -> Model:
+    """The problem in the form of the loop."""
+    B, penalty, tau_factor = problem.v_step
+    w_set = penalties.Zero() if problem.w_set is None else problem.w_set
+    return Model(problem.loss, penalty, tau_factor, w_set, problem.A, B, problem.b, problem.gamma)
+
+
+def first_state(problem: Problem, w: np.ndarray, v: np.ndarray, theta: np.ndarray, beta: float) -> State:
+    """The state before the first iteration."""
+    d, m, p = problem.d, problem.m, problem.p
+    slack = theta - beta * problem.residual(w, v)
+    sums = np.zeros(d), np.zeros(p), w.copy()
+    work = (np.zeros(length) for length in (d, d, d, m, p))
+    return State(np.zeros(1, np.int64), np.zeros(1), w.copy(), v.copy(), theta.copy(), slack, *sums, *work)

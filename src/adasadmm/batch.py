@@ -1,0 +1,235 @@
+"""Batch ADMM: the paper's ``argmin_w L_beta`` made cheap.
+
+X is stacked onto A, so that ``z = X w`` is one more block of v whose prox is each row's loss. Then w solves
+
+    (diag(gamma) + beta_z/n X'CX + beta A'A) w = beta_z/n X'C(z - u) + A'(theta - beta (B v - b)),
+
+one matrix for all iterations, and an iteration is one pass over X. C holds the sample weights, so a weight is a
+repetition. The scaled dual u gives ``s = beta_z u``, a slope of each row's loss: a dual point, so the gap is known.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from . import duality, losses, matrices
+from ._jit import compiled
+from .algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
+from .matrices import add_row, gram, row_dot, to_scipy
+from .problem import Problem
+from .solvers import ADMM, memory
+from .trace import Certificate
+
+__all__ = ["BatchRun"]
+
+FIRST_BETA = 0.01
+BALANCED_AT = (10, 17, 28, 46, 75, 122, 198, 321)
+BALANCE_LIMITS = 0.1, 10.0  # one change of beta at the most
+BALANCE_DEADBAND = 1.5
+TINY = 1e-30
+HOLD = 1e-12  # a proximal term, relative to the diagonal: what nothing determines stays where it started
+
+
+@compiled
+def pass_over_rows(loss, block, w, beta_z, relax, z, u, out, first, last):
+    """One pass: predict, take each row's prox, move its dual, and gather ``out += X'C(z - u)``."""
+    for i in range(first, last):
+        target = relax * row_dot(block.X, i, w) + (1.0 - relax) * z[i]
+        z[i] = losses.prox(loss, target + u[i], 1.0 / beta_z, block.y[i])
+        u[i] += target - z[i]
+        add_row(block.X, i, block.c[i] * (z[i] - u[i]), out)
+
+
+@compiled
+def constraint_steps(model, beta, relax, state):
+    """The v-step and the theta-step of Algorithm 1, with ``A w`` over-relaxed."""
+    for k in range(len(state.Aw)):
+        before = B_row_dot(model.B, k, state.v) - model.b[k]
+        state.Aw[k] = relax * row_dot(model.A, k, state.w) - (1.0 - relax) * before
+    argmin_v(model.B, model, beta, state)
+    ascend_theta(model.B, model, beta, state)
+
+
+class BatchRun:
+    """The state of batch ADMM and its iteration."""
+
+    def __init__(self, problem: Problem, solver: ADMM, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
+        need, have = 4 * 8 * problem.d**2, memory()
+        if need > 0.8 * have:
+            raise ValueError(
+                f"batch ADMM with {problem.d} features factors a matrix and needs {need / 2**30:.1f} GiB, this machine "
+                f"has {have / 2**30:.1f} GiB; use AdaSADMM()"
+            )
+        self.problem, self.solver, self.model = problem, solver, model_of(problem)
+        self.beta_z = FIRST_BETA
+        self.beta = FIRST_BETA if solver.beta == "auto" else float(solver.beta)
+        self.state = first_state(problem, w, v, theta, self.beta)
+        self.z = problem.predictions(w)
+        self.u = np.zeros(problem.n)
+        self.rows_pull = np.zeros(problem.d)  # X'C(z - u)
+        self.data_gram = gram(problem.rows.X, problem.rows.c / problem.n)
+        self.constraint_gram = gram(problem.A, np.ones(problem.m))
+        self.iteration, self.seconds = 0, 0.0
+        self.v_before = v.copy()
+        self.certificate: Certificate | None = None
+        self._gather()
+        self._factorise()
+        self._pass(0, 0)  # compile outside the clock
+        constraint_steps(self.model, self.beta, 1.0, first_state(problem, w, v, theta, self.beta))
+
+    # --- one iteration -----------------------------------------------------------------------------------------------
+
+    def advance(self, iterations: int) -> None:
+        """Do some iterations, balancing beta_z and beta at the appointed ones."""
+        start = time.perf_counter()
+        for _ in range(iterations):
+            self.iteration += 1
+            balancing = self.iteration in BALANCED_AT
+            z_before = self.z.copy() if balancing else self.z
+            self.v_before[:] = self.state.v
+            self.state.w_sum[:] += self.state.w
+            self._argmin_w()
+            self.rows_pull[:] = 0.0
+            self._pass(0, self.problem.n)
+            constraint_steps(self.model, self.beta, self.solver.relax, self.state)
+            if self.problem.B is None:
+                self.state.v_sum[:] += self.state.v
+            if balancing:
+                self._balance(z_before)
+        self.seconds += time.perf_counter() - start
+
+    def _argmin_w(self) -> None:
+        state, problem = self.state, self.problem
+        dual = state.theta - self.beta * (problem.times_B(state.v) - problem.b)
+        rhs = self.beta_z / problem.n * self.rows_pull + to_scipy(problem.A).T @ dual + self.hold * state.w
+        state.w[:] = scipy.linalg.cho_solve(self.factor, rhs * self.scale, check_finite=False) * self.scale
+
+    def _pass(self, first: int, last: int) -> None:
+        pass_over_rows(
+            self.problem.loss,
+            self.problem.rows,
+            self.state.w,
+            self.beta_z,
+            self.solver.relax,
+            self.z,
+            self.u,
+            self.rows_pull,
+            first,
+            last,
+        )
+
+    def _gather(self) -> None:
+        matrices.transposed_product(self.problem.rows.X, self.problem.rows.c * (self.z - self.u), self.rows_pull)
+
+    def _factorise(self) -> None:
+        """Factor the matrix of the w-step, scaled to a diagonal of ones: features may differ by many decades."""
+        matrix = self.beta_z * self.data_gram + self.beta * self.constraint_gram
+        matrix[np.diag_indices_from(matrix)] += self.problem.gamma
+        size = np.diag(matrix).copy()
+        size[size == 0.0] = 1.0
+        self.hold = HOLD * size
+        self.scale = 1.0 / np.sqrt(size)
+        matrix *= np.outer(self.scale, self.scale)
+        matrix[np.diag_indices_from(matrix)] += HOLD
+        self.factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+
+    # --- balancing ---------------------------------------------------------------------------------------------------
+
+    def _balance(self, z_before: np.ndarray) -> None:
+        """Bring the relative residuals of each block together by its own beta, as OSQP does."""
+        problem, state = self.problem, self.state
+        weight = np.sqrt(problem.rows.c)
+        Xw = problem.predictions(state.w)
+        pull, move = np.empty(problem.d), np.empty(problem.d)
+        matrices.transposed_product(problem.rows.X, problem.rows.c * self.u, pull)
+        matrices.transposed_product(problem.rows.X, problem.rows.c * (self.z - z_before), move)
+        rows_factor = _factor(weight * (Xw - self.z), (weight * Xw, weight * self.z), move, pull)
+        Aw, Bv = to_scipy(problem.A) @ state.w, problem.times_B(state.v)
+        turn = to_scipy(problem.A).T @ problem.times_B(state.v - self.v_before)
+        constraint_factor = _factor(
+            Aw + Bv - problem.b, (Aw, Bv, problem.b), self.beta * turn, to_scipy(problem.A).T @ state.theta
+        )
+        if self.solver.beta != "auto":
+            constraint_factor = 1.0
+        if rows_factor != 1.0 or constraint_factor != 1.0:
+            self.beta_z *= rows_factor
+            self.u /= rows_factor
+            self.beta *= constraint_factor
+            self._gather()
+            self._factorise()
+
+    # --- what is known of the point ----------------------------------------------------------------------------------
+
+    def certify(self) -> Certificate:
+        """The certificate of the present point, with the best dual value so far."""
+        found = duality.certify(self.problem, self.state.w, self.state.v, self.beta_z * self.u, self.state.theta)
+        best = self.certificate.dual if self.certificate is not None else -math.inf
+        self.certificate = duality.with_dual(self.problem, found, max(found.dual, best))
+        return self.certificate
+
+    eta = math.nan  # batch ADMM has no step size
+
+    @property
+    def epoch(self) -> float:
+        return float(self.iteration)
+
+    @property
+    def w_mean(self) -> np.ndarray:
+        return self.state.w_sum / self.iteration if self.iteration else self.state.w.copy()
+
+    @property
+    def v_mean(self) -> np.ndarray:
+        return self.state.v_sum / self.iteration if self.iteration else self.state.v.copy()
+
+    @property
+    def w_average(self) -> np.ndarray:
+        return self.state.w.copy()
+
+    def is_finite(self) -> bool:
+        return bool(np.isfinite(self.state.w).all() and np.isfinite(self.state.theta).all())
+
+    # --- save, and go on ---------------------------------------------------------------------------------------------
+
+    def slices(self, iterations: int) -> Iterator[int]:
+        yield from [1] * iterations
+
+    def halves(self, iterations: int) -> list[int]:
+        return []
+
+    def save(self) -> Any:
+        numbers = self.beta_z, self.beta, self.iteration, self.seconds
+        return [array.copy() for array in self._arrays()], numbers
+
+    def load(self, saved: Any) -> None:
+        arrays, (self.beta_z, self.beta, self.iteration, self.seconds) = saved
+        for array, kept in zip(self._arrays(), arrays, strict=True):
+            array[...] = kept
+
+    def _arrays(self) -> list[np.ndarray]:
+        return [*self.state, self.z, self.u, self.rows_pull, self.v_before]
+
+    def fork(self, problem: Problem) -> BatchRun:
+        """A copy that goes on, on these rows; other rows get a new run from the same point."""
+        if problem.rows is not self.problem.rows:
+            return BatchRun(problem, self.solver, self.state.w, self.state.v, self.state.theta)
+        return copy.deepcopy(self, {id(self.problem): problem})
+
+
+def _factor(primal: np.ndarray, sizes: tuple[np.ndarray, ...], dual: np.ndarray, dual_size: np.ndarray) -> float:
+    """By how much to multiply a beta: the square root of the ratio of the relative residuals, within limits."""
+    relative_primal = _norm(primal) / max(*map(_norm, sizes), TINY)
+    relative_dual = _norm(dual) / max(_norm(dual_size), TINY)
+    factor = math.sqrt(max(relative_primal, TINY) / max(relative_dual, TINY))
+    factor = min(max(factor, BALANCE_LIMITS[0]), BALANCE_LIMITS[1])
+    return factor if max(factor, 1.0 / factor) > BALANCE_DEADBAND else 1.0
+
+
+def _norm(x: np.ndarray) -> float:
+    return float(np.linalg.norm(x))

@@ -1,0 +1,213 @@
+"""Rows of X and of A behind one interface, dense or sparse, and the one gate that brings arrays into one form.
+
+Each variety of an array (Fortran order, read-only, 32-bit, ...) would be compiled anew, so whatever comes in leaves
+``as_rows`` and ``as_vector`` as float64, C-ordered, contiguous; sparse matrices as CSR.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._jit import compiled, generic
+
+__all__ = [
+    "CSR",
+    "Dense",
+    "add_row",
+    "as_part",
+    "as_rows",
+    "as_vector",
+    "gram",
+    "product",
+    "row_dot",
+    "transposed_product",
+]
+
+_GRAM_BLOCK = 2**24  # numbers in the dense piece of X that one step of `gram` works on: 128 MiB
+
+
+class Dense(NamedTuple):
+    """Rows of a C-ordered array."""
+
+    values: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape  # type: ignore[return-value]
+
+
+class CSR(NamedTuple):
+    """Rows of a compressed sparse matrix."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.indptr) - 1, self.columns
+
+
+@generic
+def row_dot(M, i, x):
+    """``<M_i, x>``."""
+
+
+@row_dot.register
+def _(M: Dense, i, x):
+    row = M.values[i]
+    total = 0.0
+    for j in range(len(row)):
+        total += row[j] * x[j]
+    return total
+
+
+@row_dot.register
+def _(M: CSR, i, x):
+    total = 0.0
+    for p in range(M.indptr[i], M.indptr[i + 1]):
+        total += M.data[p] * x[M.indices[p]]
+    return total
+
+
+@generic
+def add_row(M, i, scale, out):
+    """``out += scale M_i``."""
+
+
+@add_row.register
+def _(M: Dense, i, scale, out):
+    row = M.values[i]
+    for j in range(len(row)):
+        out[j] += scale * row[j]
+
+
+@add_row.register
+def _(M: CSR, i, scale, out):
+    for p in range(M.indptr[i], M.indptr[i + 1]):
+        out[M.indices[p]] += scale * M.data[p]
+
+
+@compiled
+def product(M, x, out):
+    """``out = M x``."""
+    for i in range(len(out)):
+        out[i] = row_dot(M, i, x)
+
+
+@compiled
+def transposed_product(M, x, out):
+    """``out = M' x``."""
+    out[:] = 0.0
+    for i in range(len(x)):
+        if x[i] != 0.0:
+            add_row(M, i, x[i], out)
+
+
+def gram(M: Dense | CSR, weights: np.ndarray) -> np.ndarray:
+    """``sum_i weights_i M_i M_i'``: blocks of rows, each made dense, so that BLAS does the work."""
+    n, d = M.shape
+    total = np.zeros((d, d))
+    rows = max(1, _GRAM_BLOCK // max(1, d))
+    whole = M.values if isinstance(M, Dense) else to_scipy(M)
+    for start in range(0, n, rows):
+        block = whole[start : start + rows]
+        block = block.toarray() if sp.issparse(block) else block
+        total += (block * weights[start : start + rows, None]).T @ block
+    return total
+
+
+def as_rows(matrix: Any, name: str = "X") -> Dense | CSR:
+    """The gate for matrices: dense stays dense, sparse becomes CSR with 32-bit indices where they suffice.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not two-dimensional or holds NaN or infinity.
+    """
+    if sp.issparse(matrix):
+        if matrix.ndim != 2:
+            raise ValueError(f"{name} must be two-dimensional, got shape {matrix.shape}")
+        matrix = matrix.tocsr()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        width = index_type(matrix.nnz, max(matrix.shape))
+        data = _finite(_plain(matrix.data, np.float64, name), name)
+        return CSR(data, _plain(matrix.indices, width, name), _plain(matrix.indptr, width, name), int(matrix.shape[1]))
+    array = _plain(matrix, np.float64, name)
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be two-dimensional, got shape {array.shape}")
+    return Dense(_finite(array, name))
+
+
+def as_csr(matrix: Any, name: str) -> CSR:
+    """The gate for A and B, which are sparse by nature: always CSR."""
+    return as_rows(matrix if sp.issparse(matrix) else sp.csr_array(as_rows(matrix, name).values), name)  # type: ignore
+
+
+def as_vector(vector: Any, length: int, name: str) -> np.ndarray:
+    """The gate for vectors: float64, finite, of the length asked for."""
+    array = _plain(vector, np.float64, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0].copy()
+    if array.shape != (length,):
+        raise ValueError(f"{name} must have shape ({length},), got {array.shape}")
+    return _finite(array, name)
+
+
+def as_part(part: Any, name: str) -> Any:
+    """The gate for losses, penalties, metrics: numbers become floats (``L1(1)`` must not compile anew), arrays plain.
+
+    A field annotated ``int`` or ``bool`` keeps its type, and so do arrays of integers.
+    """
+    if not (isinstance(part, tuple) and hasattr(part, "_fields")):
+        hint = f"; write {part.__name__}(...)" if isinstance(part, type) else ""
+        raise TypeError(f"{name} must be an instance of a NamedTuple class, got {part!r}{hint}")
+    kinds = {key: str(getattr(kind, "__name__", kind)) for key, kind in _annotations(type(part)).items()}
+    fields = (_as_field(value, kinds.get(key, ""), f"{key} of {name}") for key, value in part._asdict().items())
+    return part._make(fields)
+
+
+def _annotations(cls: type) -> dict[str, Any]:
+    return {key: kind for base in reversed(cls.__mro__) for key, kind in getattr(base, "__annotations__", {}).items()}
+
+
+def _as_field(value: Any, kind: str, name: str) -> Any:
+    if hasattr(value, "_fields"):
+        return as_part(value, name)
+    if isinstance(value, (bool, np.bool_, int, float, np.number)):
+        return {"int": int, "bool": bool}.get(kind, float)(value)
+    if isinstance(value, (list, np.ndarray)):
+        whole = np.asarray(value).dtype.kind in "iu" and isinstance(value, np.ndarray)
+        return _plain(value, np.int64 if whole else np.float64, name)
+    return value
+
+
+def index_type(nnz: int, largest: int) -> type:
+    """32-bit indices while the non-zeros and the shape fit, 64-bit beyond."""
+    return np.int32 if max(nnz, largest) < 2**31 else np.int64
+
+
+def to_scipy(M: CSR) -> sp.csr_array:
+    """A SciPy view of the same arrays."""
+    return sp.csr_array((M.data, M.indices, M.indptr), shape=M.shape)
+
+
+def _plain(array: Any, dtype: type, name: str) -> np.ndarray:
+    """C-ordered, contiguous, writable, of one type; a copy only where the array is not so already."""
+    try:
+        return np.require(array, dtype, ["C", "A", "W", "E"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from None
+
+
+def _finite(array: np.ndarray, name: str) -> np.ndarray:
+    if not np.isfinite(array).all():
+        place = np.unravel_index(np.flatnonzero(~np.isfinite(array))[0], array.shape)
+        raise ValueError(f"{name} must be finite, got {array[place]} at position {tuple(int(i) for i in place)}")
+    return array

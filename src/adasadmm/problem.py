@@ -1,0 +1,264 @@
+"""The problem, as the paper states it, and what can be said of a point of it.
+
+min  1/n sum_i c_i loss(<x_i, w>, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v)   s.t.  A w + B v = b,  w in W
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import losses, matrices, penalties
+from ._jit import is_registered
+from .matrices import CSR, Dense, as_csr, as_part, as_rows, as_vector, to_scipy
+
+__all__ = ["Block", "NegativeIdentity", "Problem"]
+
+
+class Block(NamedTuple):
+    """Some rows, their targets, and their weights, of mean 1 over all rows of the problem."""
+
+    X: Dense | CSR
+    y: np.ndarray
+    c: np.ndarray
+
+
+class NegativeIdentity(NamedTuple):
+    """``B = -I``: v is what the constraint makes of w."""
+
+
+class GeneralB(NamedTuple):
+    """Any B, with a curvature ``c_k`` for each coordinate of v: ``beta diag(c)`` stands for ``beta B'B``.
+
+    Where B'B is c I (on all of v, or on each part of a stack) that is exact, else ``c = |B|^2`` majorises it.
+    """
+
+    B: CSR
+    curvature: np.ndarray
+
+
+class Problem:
+    """A loss over rows, a penalty of v, and the linear constraint that joins w and v.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of shape (n,)
+        Labels -1 and +1 for `Hinge`, `SquaredHinge`, `Logistic`; counts for `Poisson`; any numbers else.
+    loss, penalty : NamedTuple
+        Those of `adasadmm.losses` and `adasadmm.penalties`, or your own.
+    A : array or sparse matrix of shape (m, d)
+    B : array or sparse matrix of shape (m, p), optional
+        By default -I, so that ``v = A w - b``.
+    b : array of shape (m,), optional
+    gamma : float or array of shape (d,)
+        The ridge. 0 leaves a coordinate free, an intercept for example.
+    w_set : a set of `adasadmm.penalties`, optional
+    sample_weight : array of shape (n,), optional
+        A weight of 2 is a row that stands twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import Hinge, L1, Problem
+    >>> problem = Problem(np.eye(2), [1, -1], loss=Hinge(), penalty=L1(0.5), A=[[1.0, -1.0]])
+    >>> problem.objective([0.5, -0.5])
+    1.0
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        loss: Any,
+        penalty: Any,
+        A: Any,
+        B: Any = None,
+        b: Any = None,
+        gamma: Any = 0.0,
+        w_set: Any = None,
+        sample_weight: Any = None,
+    ) -> None:
+        self.rows = _as_block(X, y, sample_weight)
+        self.n, self.d = self.rows.X.shape
+        self.loss = _checked(losses, as_part(loss, "loss"), "loss", ("value", "slope"))
+        losses.check(self.loss, self.rows.y)
+        self.A = as_csr(A, "A")
+        if self.A.columns != self.d:
+            raise ValueError(f"A must have a column for each of the {self.d} features, got shape {self.A.shape}")
+        self.m = self.A.shape[0]
+        self.B = None if B is None else as_csr(B, "B")
+        if self.B is not None and self.B.shape[0] != self.m:
+            raise ValueError(f"B must have as many rows as A, {self.m}, got shape {self.B.shape}")
+        self.b = np.zeros(self.m) if b is None else as_vector(b, self.m, "b")
+        self.gamma = _as_gamma(gamma, self.d)
+        self.penalty = _as_penalty(penalty, self.m if self.B is None else self.B.columns, "penalty")
+        self.w_set = None if w_set is None else _as_penalty(w_set, self.d, "w_set")
+
+    def __repr__(self) -> str:
+        return (
+            f"Problem({self.n} rows, {self.d} features, {self.m} constraints, "
+            f"loss={type(self.loss).__name__}, penalty={type(self.penalty).__name__})"
+        )
+
+    # --- what a point is worth ---------------------------------------------------------------------------------------
+
+    def objective(self, w: Any, v: Any = None) -> float:
+        """The objective at w and v; v by default what the constraint makes of w. Indicators of sets count 0."""
+        w = as_vector(w, self.d, "w")
+        if v is None:
+            v = self.v_of(w)
+            if v is None:
+                raise ValueError("B does not make v a function of w: give v")
+        v = as_vector(v, self.p, "v")
+        return self.loss_value(self.predictions(w)) + self.ridge_value(w) + self.penalty_value(v)
+
+    def predictions(self, w: np.ndarray) -> np.ndarray:
+        """``X w``."""
+        z = np.empty(self.n)
+        matrices.product(self.rows.X, w, z)
+        return z
+
+    def loss_value(self, z: np.ndarray) -> float:
+        """``1/n sum_i c_i loss(z_i, y_i)``."""
+        return float(losses.mean_value(self.loss, z, self.rows.y, self.rows.c))
+
+    def ridge_value(self, w: np.ndarray) -> float:
+        return 0.5 * float(self.gamma @ (w * w))
+
+    def penalty_value(self, v: np.ndarray) -> float:
+        return float(penalties.value(self.penalty, v))
+
+    def residual(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """``A w + B v - b``."""
+        return to_scipy(self.A) @ w + self.times_B(v) - self.b
+
+    def v_of(self, w: np.ndarray) -> np.ndarray | None:
+        """The v that solves ``A w + B v = b``, or None where B does not determine one for every w."""
+        rhs = self.b - to_scipy(self.A) @ w
+        if self.B is None:
+            return -rhs
+        return None if self._inverse_B is None else self._inverse_B @ rhs
+
+    # --- the constraint ----------------------------------------------------------------------------------------------
+
+    @property
+    def p(self) -> int:
+        """The length of v."""
+        return self.m if self.B is None else self.B.columns
+
+    def times_B(self, v: np.ndarray) -> np.ndarray:
+        return -v if self.B is None else to_scipy(self.B) @ v
+
+    def times_B_transposed(self, theta: np.ndarray) -> np.ndarray:
+        return -theta if self.B is None else to_scipy(self.B).T @ theta
+
+    @functools.cached_property
+    def _inverse_B(self) -> np.ndarray | None:
+        """The inverse of a square B; None where there is none."""
+        if self.B is None or self.m != self.p:
+            return None
+        dense = to_scipy(self.B).toarray()
+        return np.linalg.inv(dense) if self.m == 0 or np.linalg.cond(dense) < 1e12 else None
+
+    @functools.cached_property
+    def v_step(self) -> tuple[Any, Any, float]:
+        """B and the penalty in the form of the loop, and the factor that belongs to the penalty's tau."""
+        parts = self.penalty.parts if isinstance(self.penalty, penalties.Stack) else [(self.penalty, slice(None))]
+        if self.B is None:
+            curvatures = [1.0] * len(parts)
+            kernel_B: Any = NegativeIdentity()
+        else:
+            curvatures = _curvatures(to_scipy(self.B), [np.arange(self.p)[rows] for _, rows in parts])
+            along = np.full(self.p, max(curvatures, default=1.0))
+            for (_, rows), curvature in zip(parts, curvatures, strict=True):
+                along[rows] = curvature
+            kernel_B = GeneralB(self.B, along)
+        if isinstance(self.penalty, penalties.Stack):
+            return kernel_B, penalties.linked(self.penalty, self.p, [1.0 / c for c in curvatures]), 1.0
+        return kernel_B, self.penalty, 1.0 / curvatures[0]
+
+    def with_w_set_split(self) -> Problem:
+        """The same problem with a copy of w inside its set: I stacked under A, the projection as penalty."""
+        split = object.__new__(Problem)
+        split.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_inverse_B", "v_step")})
+        split.A = as_csr(sp.vstack([to_scipy(self.A), sp.eye_array(self.d)]), "A")
+        split.b = np.concatenate([self.b, np.zeros(self.d)])
+        split.m = self.m + self.d
+        if self.B is not None:
+            split.B = as_csr(sp.block_diag([to_scipy(self.B), -sp.eye_array(self.d)]), "B")
+        nested = isinstance(self.penalty, penalties.Stack)
+        own = tuple(self.penalty.parts) if nested else ((self.penalty, np.arange(self.p)),)
+        split.penalty = penalties.Stack((*own, (self.w_set, np.arange(self.p, self.p + self.d))))
+        split.w_set = None
+        return split
+
+
+# --- gates -----------------------------------------------------------------------------------------------------------
+
+
+def _as_block(X: Any, y: Any, sample_weight: Any) -> Block:
+    rows = as_rows(X, "X")
+    n, d = rows.shape
+    if n == 0 or d == 0:
+        raise ValueError(f"X must have at least one row and one column, got shape {rows.shape}")
+    if y is None:
+        raise ValueError("y is missing: give one target for each row of X")
+    weight = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")
+    if (weight < 0.0).any():
+        raise ValueError(f"sample_weight must be >= 0, got {weight.min()}")
+    if not weight.any():
+        raise ValueError("sample_weight must not be 0 for all rows")
+    return Block(rows, as_vector(y, n, "y"), weight / weight.mean())
+
+
+def _as_gamma(gamma: Any, d: int) -> np.ndarray:
+    gamma = np.full(d, float(gamma)) if np.ndim(gamma) == 0 else as_vector(gamma, d, "gamma")
+    if not np.isfinite(gamma).all() or (gamma < 0.0).any():
+        raise ValueError(f"gamma must be >= 0 and finite, got {gamma.min()}")
+    return gamma
+
+
+def _as_penalty(penalty: Any, p: int, name: str) -> Any:
+    if not isinstance(penalty, penalties.Stack):
+        penalty = _checked(penalties, as_part(penalty, name), name, ("value", "prox"))
+        penalties.check(penalty, p)
+        return penalty
+    parts = []
+    for part, rows in penalty.parts:
+        rows = rows if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64).reshape(-1)
+        parts.append((_checked(penalties, as_part(part, name), name, ("value", "prox")), rows))
+    penalties.check(penalties.Stack(tuple(parts)), p)
+    return penalties.Stack(tuple((part, np.arange(p)[rows]) for part, rows in parts))
+
+
+def _checked(module: Any, part: Any, name: str, functions: tuple[str, ...]) -> Any:
+    """Fail here, in Python, where a part lacks a function; numba's own message comes late and is long."""
+    for function in functions:
+        if not is_registered(getattr(module, function), part):
+            where = module.__name__.split(".")[-1]
+            raise TypeError(
+                f"{name}: {type(part).__name__} has no {where}.{function}; "
+                f"register one with @adasadmm.{where}.{function}.register({type(part).__name__})"
+            )
+    return part
+
+
+def _curvatures(B: sp.csr_array, parts: list[np.ndarray]) -> list[float]:
+    """For each part of v the c with B'B = c I there; |B|^2 for all where that does not hold."""
+    square = (B.T @ B).tocsr()
+    found = []
+    for rows in parts:
+        c = float(square[rows[0], rows[0]]) if len(rows) else 1.0
+        wanted = sp.csr_array((np.full(len(rows), c), (np.arange(len(rows)), rows)), shape=(len(rows), B.shape[1]))
+        gap = abs(square[rows] - wanted)
+        if c <= 0.0 or (gap.nnz and gap.max() > 1e-12 * c):
+            dense = square.toarray() if B.shape[1] <= 2000 else None
+            norm = np.linalg.norm(dense, 2) if dense is not None else sp.linalg.eigsh(square, 1)[0][0] * (1 + 1e-6)
+            return [max(float(norm), np.finfo(float).tiny)] * len(parts)
+        found.append(c)
+    return found

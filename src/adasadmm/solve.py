@@ -1,0 +1,253 @@
+"""solve(): epochs, the order of rows, the clock, stopping, callbacks, progress."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+from tqdm.auto import tqdm
+
+from .batch import BatchRun
+from .matrices import to_scipy
+from .problem import Problem
+from .solvers import ADMM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
+from .stochastic import StochasticRun
+from .trace import Result, Snapshot, Status, Trace
+
+__all__ = ["solve"]
+
+EPOCHS = 2.0
+ADMM_ITERATIONS = 1000
+ADMM_TOL = 1e-3
+ADMM_CHECK_EVERY = 10
+ORDERS = ("permute", "replace", "given")
+
+
+def solve(
+    problem: Problem,
+    solver: Any,
+    *,
+    epochs: float | None = None,
+    seed: int = 0,
+    samples: Any = None,
+    order: str = "permute",
+    start: Result | None = None,
+    tol: float | None = None,
+    trace_every: float = 0.25,
+    callback: Callable[[Snapshot], Any] | None = None,
+    progress: bool = False,
+) -> Result:
+    """Minimise a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : AdaSADMM, SADMM, OADMM or ADMM
+    epochs : float, optional
+        Passes over the rows, 2 by default. For `ADMM` an epoch is an iteration, and 1000 the most.
+    seed : int
+    samples : array of row indices, optional
+        An explicit order, which then is the whole run; batches are consecutive pieces of it.
+    order : {"permute", "replace", "given"}
+        Each epoch a new permutation; rows drawn with replacement, as the theorems ask; or as they stand.
+    start : Result, optional
+        Go on from there: the same run where solver and shapes are the same, else only from its w, v and theta.
+    tol : float, optional
+        Stop when the relative duality gap falls below it. For `ADMM` 1e-3 by default.
+    trace_every : float
+        Epochs between two points of the trace. For `ADMM`, iterations; below 1 means 10.
+    callback : callable, optional
+        Called with a `Snapshot` at each point of the trace; a true value stops the run.
+    progress : bool
+        Show a bar with the objective.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import ADMM, L1, Problem, Squared, solve
+    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(10.0), A=[[1.0, -1.0]])
+    >>> solve(problem, ADMM(), tol=1e-9).w.round(6)  # a penalty so strong that both fuse to the mean
+    array([2., 2.])
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
+    if not isinstance(solver, (AdaSADMM, SADMM, OADMM, ADMM)):
+        raise TypeError(f"solver must be AdaSADMM(...), SADMM(...), OADMM(...) or ADMM(...), got {solver!r}")
+    _check_run(epochs, order, tol, trace_every)
+    check_fits(solver, problem)
+    with _controller().limit(limits=1, user_api="blas"):
+        run = _begin(problem, solver, start)
+        if isinstance(solver, ADMM):
+            tol = ADMM_TOL if tol is None else tol
+            iterations = ADMM_ITERATIONS if epochs is None else math.ceil(epochs)
+            every = round(trace_every) if trace_every >= 1.0 else ADMM_CHECK_EVERY
+            pieces: Iterator[Any] = iter([every] * (iterations // every) + [iterations % every or 0])
+            total = float(iterations)
+        else:
+            wanted = EPOCHS if epochs is None else float(epochs)
+            total = wanted if samples is None else len(samples) / problem.n
+            orders = _orders(problem.n, wanted, order, seed, samples)
+            pieces = _pieces(orders, trace_every * problem.n, run.batch_size)
+        snapshots, status = _drive(run, pieces, total, tol, callback, progress)
+        return _result(problem, run, snapshots, status)
+
+
+def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
+    """A new run, or one that goes on."""
+    split = problem.w_set is not None and (isinstance(solver, ADMM) or not keeps_w_set(solver, problem))
+    inner = problem.with_w_set_split() if split else problem
+    if start is not None:
+        if len(start.w) != problem.d or len(start.v) != problem.p or len(start.theta) != problem.m:
+            raise ValueError(
+                f"start has {len(start.w)} features and {len(start.theta)} constraints, "
+                f"the problem {problem.d} and {problem.m}"
+            )
+        if start.run is not None and start.run.solver == solver and start.run.problem.m == inner.m:
+            return start.run.fork(inner)
+    w = np.zeros(problem.d) if start is None else start.w.copy()
+    v = np.zeros(problem.p) if start is None else start.v
+    theta = np.zeros(problem.m) if start is None else start.theta
+    if split:
+        v, theta = np.concatenate([v, w]), np.concatenate([theta, np.zeros(problem.d)])
+    kind = BatchRun if isinstance(solver, ADMM) else StochasticRun
+    return kind(inner, solver, w, v, theta)
+
+
+def _orders(n: int, epochs: float, order: str, seed: int, samples: Any) -> Iterator[np.ndarray]:
+    """The rows of each epoch, drawn in Python so that any other implementation can be given the same."""
+    if samples is not None:
+        chosen = np.ascontiguousarray(samples, dtype=np.int64).reshape(-1)
+        if chosen.size and not (0 <= chosen.min() and chosen.max() < n):
+            raise ValueError(f"samples must lie between 0 and {n - 1}, got {chosen.min()} to {chosen.max()}")
+        yield chosen
+        return
+    rng = np.random.default_rng(seed)
+    draw = {"permute": rng.permutation, "replace": lambda n: rng.integers(n, size=n), "given": np.arange}[order]
+    left = round(epochs * n)
+    while left > 0:
+        yield draw(n)[:left]
+        left -= n
+
+
+def _pieces(orders: Iterator[np.ndarray], every: float, batch_size: int) -> Iterator[np.ndarray]:
+    """Whole batches up to each point of the trace."""
+    visits, mark = 0, every
+    for order in orders:
+        first = 0
+        while first < len(order):
+            batches = max(1, math.ceil((mark - visits) / batch_size - 1e-9))
+            last = min(first + batches * batch_size, len(order))
+            yield order[first:last]
+            visits += last - first
+            first = last
+            while mark <= visits:
+                mark += every
+
+
+def _drive(
+    run: Any, pieces: Iterator[Any], total: float, tol: float | None, callback: Any, progress: bool
+) -> tuple[list[Snapshot], Status]:
+    """Advance over the pieces, and look at the run after each."""
+    snapshots: list[Snapshot] = []
+    begin = run.epoch
+    with tqdm(total=total, disable=not progress, unit="epoch", bar_format=_BAR) as bar:
+        for piece in pieces:
+            finite = all(_advance_while_finite(run, part) for part in run.slices(piece))
+            snapshot = _snapshot(run)
+            if not finite or not math.isfinite(snapshot.objective):
+                return snapshots, Status.diverged
+            snapshots.append(snapshot)
+            bar.set_postfix_str(f"objective {snapshot.objective:.6g}", refresh=False)
+            bar.update(run.epoch - begin - bar.n)
+            if callback is not None and callback(snapshot):
+                return snapshots, Status.stopped
+            if tol is not None and run.certify().relative_gap <= tol:
+                return snapshots, Status.converged
+    return snapshots, Status.done
+
+
+_BAR = "{l_bar}{bar}| {n:.2f}/{total:.2f} epochs [{elapsed}<{remaining}{postfix}]"
+
+
+def _advance_while_finite(run: Any, piece: Any) -> bool:
+    """Advance; where that ends in infinity or NaN, only as far as the last finite iterate."""
+    saved = run.save()
+    run.advance(piece)
+    if run.is_finite():
+        return True
+    run.load(saved)
+    for half in run.halves(piece):
+        if not _advance_while_finite(run, half):
+            break
+    return False
+
+
+def _snapshot(run: Any) -> Snapshot:
+    problem, state = run.problem, run.state
+    v_turn = problem.times_B(state.v - run.v_before)
+    return Snapshot(
+        iteration=run.iteration,
+        epoch=run.epoch,
+        seconds=run.seconds,
+        objective=_objective(problem, state.w, state.v),
+        objective_mean=_objective(problem, run.w_mean, run.v_mean),
+        primal_residual=float(np.linalg.norm(problem.residual(state.w, state.v))),
+        dual_residual=run.beta * float(np.linalg.norm(to_scipy(problem.A).T @ v_turn)),
+        eta=run.eta,
+        w=state.w.copy(),
+        w_mean=run.w_mean,
+    )
+
+
+def _objective(problem: Problem, w: np.ndarray, v: np.ndarray) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        own = problem.v_of(w)
+        return problem.objective(w, v if own is None else own)
+
+
+def _result(problem: Problem, run: Any, snapshots: list[Snapshot], status: Status) -> Result:
+    """The answer in the user's own rows: those of a split w_set are taken off again."""
+    state, m, p = run.state, problem.m, problem.p
+    w_feasible = state.v[p:].copy() if run.problem.m > m else state.w.copy()
+    return Result(
+        w=state.w.copy(),
+        v=state.v[:p].copy(),
+        theta=state.theta[:m].copy(),
+        w_mean=run.w_mean,
+        v_mean=run.v_mean[:p].copy(),
+        w_average=run.w_average,
+        w_feasible=w_feasible,
+        trace=Trace(snapshots),
+        status=status,
+        certificate=run.certify(),
+        run=run,
+    )
+
+
+def _check_run(epochs: Any, order: str, tol: Any, trace_every: float) -> None:
+    if epochs is not None and not 0.0 <= epochs < math.inf:
+        raise ValueError(f"epochs must be >= 0 and finite, got {epochs}")
+    if order not in ORDERS:
+        raise ValueError(f"order must be one of {', '.join(map(repr, ORDERS))}, got {order!r}")
+    if tol is not None and not tol >= 0.0:
+        raise ValueError(f"tol must be >= 0, got {tol}")
+    if not trace_every > 0.0:
+        raise ValueError(f"trace_every must be > 0, got {trace_every}")
+
+
+def _controller() -> ThreadpoolController:
+    """The one place where threads are set: several of them slow small factorisations down tenfold."""
+    global _threads
+    if _threads is None:
+        _threads = ThreadpoolController()
+    return _threads
+
+
+_threads: ThreadpoolController | None = None

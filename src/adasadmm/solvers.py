@@ -1,0 +1,278 @@
+"""The solvers as records of settings. Strings become objects here."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from . import averages, losses, metrics, quadratics, stepsizes
+from ._jit import is_registered
+from .algorithm import Explicit, Implicit, Method
+from .matrices import add_row, as_part, row_dot
+from .penalties import SEPARABLE_SETS
+from .problem import Problem
+
+__all__ = ["ADMM", "OADMM", "SADMM", "AdaSADMM"]
+
+METRICS = {"identity": metrics.Identity(), "diagonal": metrics.Diagonal(), "full": metrics.Full()}
+AVERAGES = ("uniform", "polynomial", "step-weighted", "last")
+W_STEPS = ("exact", "linearized")
+FIRST_DISTANCE = 1e-3  # how far the first step of eta="auto" reaches, in units of the inverse of the first gradient
+UNIT_ROWS = 1000  # among which the first non-zero gradient is looked for
+
+
+@dataclasses.dataclass(frozen=True)
+class AdaSADMM:
+    """Adaptive stochastic ADMM: Algorithm 1 with a metric that learns from the gradients.
+
+    Parameters
+    ----------
+    metric : {"diagonal", "full", "identity"} or a metric
+        "full" is ``Full(refresh=0)``, the paper's; ``Full(refresh=0.05)`` takes far fewer roots.
+    eta : "auto" or float or a step size of `adasadmm.stepsizes`
+        A number is a constant step, as in the paper.
+    a : float
+        H_t = a I + ...; with ``eta="auto"`` in units of the first non-zero gradient.
+    beta : float or "auto"
+        The weight of the constraint; "auto" is the square of the first non-zero gradient's largest entry.
+    w_step : {"linearized", "exact"}
+    batch_size : int
+    average : {"uniform", "polynomial", "step-weighted", "last"}
+        Which mean ``result.w_average`` is.
+    """
+
+    metric: Any = "diagonal"
+    eta: Any = "auto"
+    a: float = 1.0
+    beta: Any = 1.0
+    w_step: str = "linearized"
+    batch_size: int = 1
+    average: str = "uniform"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.metric, str):
+            _check_choice("metric", self.metric, tuple(METRICS))
+        elif not is_registered(metrics.start, self.metric):
+            raise TypeError(
+                f"metric: {self.metric!r} has no metrics.start; use one of {', '.join(METRICS)}, "
+                "or register metrics.start, metrics.observe and metrics.apply for your own"
+            )
+        elif isinstance(self.metric, metrics.Full) and not 0.0 <= self.metric.refresh < math.inf:
+            raise ValueError(f"refresh of Full must be >= 0, got {self.metric.refresh}")
+        _check_eta(self.eta, ("auto",))
+        _check_positive("a", self.a)
+        _check_beta(self.beta)
+        _check_choice("w_step", self.w_step, W_STEPS)
+        _check_batch_size(self.batch_size)
+        _check_choice("average", self.average, AVERAGES)
+
+
+@dataclasses.dataclass(frozen=True)
+class SADMM:
+    """Stochastic ADMM: Algorithm 1 with H = I and a falling step.
+
+    With ``w_step="linearized"`` and a number for ``eta`` it is OPG-ADMM (Suzuki 2013).
+
+    Parameters
+    ----------
+    eta : "1/(gamma t)" or float or a step size of `adasadmm.stepsizes`
+        A number c means ``c / sqrt(t)``.
+    beta, w_step, batch_size
+        As for `AdaSADMM`.
+    """
+
+    eta: Any = "1/(gamma t)"
+    beta: Any = 1.0
+    w_step: str = "exact"
+    batch_size: int = 1
+
+    def __post_init__(self) -> None:
+        _check_eta(self.eta, ("1/(gamma t)",))
+        _check_beta(self.beta)
+        _check_choice("w_step", self.w_step, W_STEPS)
+        _check_batch_size(self.batch_size)
+
+
+@dataclasses.dataclass(frozen=True)
+class OADMM:
+    """Online ADMM: keeps the loss of a row instead of its tangent. One row at a time.
+
+    Parameters
+    ----------
+    eta : float or a step size of `adasadmm.stepsizes`
+        A number is a constant step.
+    beta : float
+    """
+
+    eta: Any
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_eta(self.eta, ())
+        _check_positive("beta", self.beta)
+
+
+@dataclasses.dataclass(frozen=True)
+class ADMM:
+    """Batch ADMM: all rows in every iteration. In memory, and up to a few thousand features, the best of the family.
+
+    Parameters
+    ----------
+    beta : "auto" or float
+        "auto" balances the residuals, for the rows and for the constraint apart.
+    relax : float
+        Over-relaxation, between 0 and 2.
+    """
+
+    beta: Any = "auto"
+    relax: float = 1.6
+
+    def __post_init__(self) -> None:
+        _check_beta(self.beta)
+        if not 0.0 < self.relax < 2.0:
+            raise ValueError(f"relax must lie between 0 and 2, got {self.relax}")
+
+
+# --- from settings to the parts of the loop --------------------------------------------------------------------------
+
+
+def method(solver: Any, problem: Problem, w: np.ndarray) -> Method:
+    """The parts of Algorithm 1 that a solver stands for, on one problem and from one start."""
+    metric = _metric(solver)
+    unit = gradient_unit(problem, w) if "auto" in (solver.eta, solver.beta) else 1.0
+    step = _step(solver, problem, metric, unit, w)
+    a = float(getattr(solver, "a", 1.0)) * (unit if isinstance(step, stepsizes.Auto) else 1.0)
+    beta = unit**2 if solver.beta == "auto" else float(solver.beta)
+    H = metrics.start(metric, problem.d)
+    return Method(
+        subgradient=Implicit(np.empty(problem.d)) if isinstance(solver, OADMM) else Explicit(),
+        metric=H._replace(a=a) if isinstance(H, metrics.FullState) else H,
+        a=a,
+        step=step,
+        Q=quadratic(solver, problem, beta),
+        beta=beta,
+        average=_average(solver),
+    )
+
+
+def gradient_unit(problem: Problem, w: np.ndarray) -> float:
+    """The largest entry of the first non-zero gradient of a row at w: the unit that makes "auto" scale-free."""
+    X, y, c = problem.rows
+    g = np.zeros(problem.d)
+    for i in range(min(problem.n, UNIT_ROWS)):
+        slope = c[i] * losses.slope(problem.loss, row_dot(X, i, w), y[i])
+        if slope != 0.0:
+            add_row(X, i, slope, g)
+            if g.any():
+                return float(np.max(np.abs(g)))
+    return 1.0
+
+
+def quadratic(solver: Any, problem: Problem, beta: float) -> Any:
+    """The quadratic of the w-step: ``beta A'A``, or its diagonal majoriser; OADMM keeps the ridge there."""
+    ridge = problem.gamma.copy() if isinstance(solver, OADMM) else np.zeros(problem.d)
+    if getattr(solver, "w_step", "exact") == "linearized":
+        return quadratics.Linearized(beta * quadratics.majoriser(problem.A))
+    if isinstance(_metric(solver), metrics.Identity) and problem.d <= quadratics.SPECTRAL_MOST:
+        return quadratics.spectral(problem.A, beta, ridge)
+    return quadratics.exact(problem.A, beta, ridge)
+
+
+def keeps_w_set(solver: Any, problem: Problem) -> bool:
+    """Whether the w-step itself can stay inside w_set: separable sets with a diagonal quadratic are clipped exactly."""
+    diagonal = isinstance(_metric(solver), (metrics.Identity, metrics.Diagonal))
+    return diagonal and getattr(solver, "w_step", "exact") == "linearized" and isinstance(problem.w_set, SEPARABLE_SETS)
+
+
+def check_fits(solver: Any, problem: Problem) -> None:
+    """Fail before any work where the solver cannot serve this problem."""
+    needs_prox = isinstance(solver, (OADMM, ADMM))
+    if needs_prox and not is_registered(losses.prox, problem.loss):
+        name = type(problem.loss).__name__
+        raise TypeError(
+            f"{type(solver).__name__} needs losses.prox for {name}; "
+            f"register one with @adasadmm.losses.prox.register({name})"
+        )
+    if not isinstance(solver, ADMM) and isinstance(_metric(solver), metrics.Full):
+        need, have = 5 * 8 * problem.d**2, memory()
+        if need > 0.8 * have:
+            raise ValueError(
+                f"a full metric of {problem.d} features needs {need / 2**30:.1f} GiB, this machine has "
+                f'{have / 2**30:.1f} GiB; use metric="diagonal"'
+            )
+
+
+def memory() -> float:
+    """Bytes of memory that this machine has; infinite where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def _metric(solver: Any) -> Any:
+    metric = getattr(solver, "metric", "identity")
+    return METRICS[metric] if isinstance(metric, str) else as_part(metric, "metric")
+
+
+def _average(solver: Any) -> Any:
+    name = getattr(solver, "average", "uniform")
+    if name == "step-weighted":
+        return averages.StepWeighted(np.zeros(1))
+    return {"uniform": averages.Uniform(), "polynomial": averages.Polynomial(), "last": averages.Last()}[name]
+
+
+def _step(solver: Any, problem: Problem, metric: Any, unit: float, w: np.ndarray) -> Any:
+    eta = solver.eta
+    if is_registered(stepsizes.size, eta):
+        return as_part(eta, "eta")
+    if eta == "auto":
+        return stepsizes.Auto(w.copy(), np.array([FIRST_DISTANCE / unit]), isinstance(metric, metrics.Diagonal))
+    if eta == "1/(gamma t)":
+        positive = problem.gamma[problem.gamma > 0.0]
+        if not positive.size:
+            raise ValueError('eta="1/(gamma t)" needs gamma > 0; give a number c for the step c/sqrt(t)')
+        return stepsizes.InverseTime(float(positive.min()))
+    return stepsizes.InverseSqrt(float(eta)) if isinstance(solver, SADMM) else stepsizes.Constant(float(eta))
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if not _is_number(value) or not 0.0 < value < math.inf:
+        raise ValueError(f"{name} must be a number > 0, got {value!r}")
+
+
+def _check_beta(beta: Any) -> None:
+    if beta != "auto":
+        _check_positive("beta", beta)
+
+
+def _check_eta(eta: Any, words: tuple[str, ...]) -> None:
+    if isinstance(eta, str):
+        _check_choice("eta", eta, words)
+    elif is_registered(stepsizes.size, eta):
+        for name, value in eta._asdict().items():
+            if _is_number(value):
+                _check_positive(f"{name} of {type(eta).__name__}", value)
+    else:
+        _check_positive("eta", eta)
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices)) or 'numbers > 0'}, got {value!r}")
+
+
+def _check_batch_size(batch_size: Any) -> None:
+    if not isinstance(batch_size, (int, np.integer)) or isinstance(batch_size, bool) or batch_size < 1:
+        raise ValueError(f"batch_size must be a whole number >= 1, got {batch_size!r}")

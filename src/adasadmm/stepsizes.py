@@ -1,0 +1,76 @@
+"""Step sizes eta_t. ``size(step, t, w)`` gives the one of iteration t, before w_t is left."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import generic
+
+__all__ = ["Auto", "Constant", "InverseSqrt", "InverseTime", "size"]
+
+
+class Constant(NamedTuple):
+    """``eta_t = eta``: Ada-SADMM."""
+
+    eta: float
+
+
+class InverseTime(NamedTuple):
+    """``eta_t = 1 / (gamma t)``: SADMM for strongly convex losses."""
+
+    gamma: float
+
+
+class InverseSqrt(NamedTuple):
+    """``eta_t = c / sqrt(t)``: SADMM for convex losses."""
+
+    c: float
+
+
+class Auto(NamedTuple):
+    """The step that Theorem 2 asks for, with the distance taken from the run itself.
+
+    Theorem 2 wants ``eta = D / sqrt(2)``, where D bounds the distances between iterates. The run knows how far it has
+    come: ``eta_t = 1/2 max_{s <= t} |w_s - w_1|``, at first a small distance. For the diagonal metric distances are
+    measured in the max-norm of Theorem 2, for the others in the 2-norm of Theorem 3.
+
+    ``travelled`` holds the largest distance so far.
+    """
+
+    first: np.ndarray
+    travelled: np.ndarray
+    max_norm: bool
+
+
+@generic
+def size(step, t, w):
+    """``eta_t``."""
+
+
+@size.register
+def _(step: Constant, t, w):
+    return step.eta
+
+
+@size.register
+def _(step: InverseTime, t, w):
+    return 1.0 / (step.gamma * t)
+
+
+@size.register
+def _(step: InverseSqrt, t, w):
+    return step.c / np.sqrt(t)
+
+
+@size.register
+def _(step: Auto, t, w):
+    squares, largest = 0.0, 0.0
+    for j in range(len(w)):
+        distance = abs(w[j] - step.first[j])
+        squares += distance * distance
+        largest = max(largest, distance)
+    distance = largest if step.max_norm else np.sqrt(squares)
+    step.travelled[0] = max(step.travelled[0], distance)
+    return 0.5 * step.travelled[0]

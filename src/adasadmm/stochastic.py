@@ -1,0 +1,141 @@
+"""A run of Algorithm 1: its parts put together, advanced over rows, saved and taken up again."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import duality, solvers
+from .algorithm import Method, State, algorithm1, first_state, model_of
+from .matrices import to_scipy
+from .problem import Problem
+from .trace import Certificate
+
+__all__ = ["StochasticRun"]
+
+SLICE_SECONDS = 0.1  # between two returns to Python, where Ctrl-C is heard and the iterates are looked at
+
+
+class StochasticRun:
+    """The state of Algorithm 1 on one problem."""
+
+    def __init__(self, problem: Problem, solver: Any, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
+        solvers.check_fits(solver, problem)
+        self.problem, self.solver, self.model = problem, solver, model_of(problem)
+        self.batch_size = int(getattr(solver, "batch_size", 1))
+        self.method: Method = solvers.method(solver, problem, w)
+        self.state: State = first_state(problem, w, v, theta, self.beta)
+        self.w_first, self.theta_first, self.v_before = w.copy(), theta.copy(), v.copy()
+        self.visits, self.seconds = 0, 0.0
+        self.slice_iterations = 256
+        self._run(np.empty(0, np.int64))  # compile outside the clock
+
+    def _run(self, samples: np.ndarray) -> None:
+        algorithm1(self.model, self.method, self.problem.rows, self.state, samples, self.batch_size)
+
+    def advance(self, samples: np.ndarray) -> None:
+        """Run over these rows; the v before the last iteration is kept for the dual residual."""
+        start = time.perf_counter()
+        last = max(0, (len(samples) - 1) // self.batch_size * self.batch_size)
+        self._run(samples[:last])
+        self.v_before[:] = self.state.v
+        self._run(samples[last:])
+        self.visits += len(samples)
+        spent = time.perf_counter() - start
+        self.seconds += spent
+        if spent < 0.5 * SLICE_SECONDS:
+            self.slice_iterations = min(2 * self.slice_iterations, 2**20)
+
+    def slices(self, samples: np.ndarray) -> Iterator[np.ndarray]:
+        """The rows in pieces of whole batches, each of about a tenth of a second."""
+        first = 0
+        while first < len(samples):
+            last = first + self.slice_iterations * self.batch_size
+            yield samples[first:last]
+            first = last
+
+    def halves(self, samples: np.ndarray) -> list[np.ndarray]:
+        """The rows in two pieces of whole batches; none where they are one batch."""
+        batches = -(-len(samples) // self.batch_size)
+        middle = batches // 2 * self.batch_size
+        return [samples[:middle], samples[middle:]] if batches > 1 else []
+
+    # --- where the run stands ----------------------------------------------------------------------------------------
+
+    @property
+    def iteration(self) -> int:
+        return int(self.state.t[0])
+
+    @property
+    def epoch(self) -> float:
+        return self.visits / self.problem.n
+
+    @property
+    def beta(self) -> float:
+        return float(self.method.beta)
+
+    @property
+    def eta(self) -> float:
+        return float(self.state.eta[0])
+
+    @property
+    def w_mean(self) -> np.ndarray:
+        """The mean of w_1..w_T."""
+        return self.state.w_sum / self.iteration if self.iteration else self.state.w.copy()
+
+    @property
+    def v_mean(self) -> np.ndarray:
+        """The mean of v_2..v_{T+1}; with B = -I from ``v_{t+1} = A w_{t+1} - b + (theta_{t+1} - theta_t) / beta``."""
+        if not self.iteration:
+            return self.state.v.copy()
+        if self.problem.B is not None:
+            return self.state.v_sum / self.iteration
+        w_sum = self.state.w_sum - self.w_first + self.state.w
+        travel = (self.state.theta - self.theta_first) / self.beta
+        return (to_scipy(self.problem.A) @ w_sum + travel) / self.iteration - self.problem.b
+
+    @property
+    def w_average(self) -> np.ndarray:
+        name = getattr(self.solver, "average", "uniform")
+        return {"uniform": self.w_mean, "last": self.state.w}.get(name, self.state.w_average).copy()
+
+    def is_finite(self) -> bool:
+        return bool(np.isfinite(self.state.w).all() and np.isfinite(self.state.theta).all())
+
+    def certify(self) -> Certificate:
+        """The certificate of the average, its dual point from the slopes there."""
+        w = self.w_average
+        v = self.problem.v_of(w)
+        s = duality.slopes(self.problem, self.problem.predictions(w))
+        return duality.certify(self.problem, w, self.v_mean if v is None else v, s, self.state.theta)
+
+    # --- save, and go on ---------------------------------------------------------------------------------------------
+
+    def _arrays(self) -> list[np.ndarray]:
+        parts = (self.state, self.method.metric, self.method.step, self.method.average, (self.v_before,))
+        return [array for part in parts for array in part if isinstance(array, np.ndarray)]
+
+    def save(self) -> Any:
+        return [array.copy() for array in self._arrays()], self.visits, self.seconds
+
+    def load(self, saved: Any) -> None:
+        arrays, self.visits, self.seconds = saved
+        for array, kept in zip(self._arrays(), arrays, strict=True):
+            array[...] = kept
+
+    def fork(self, problem: Problem) -> StochasticRun:
+        """A copy that goes on, on these rows."""
+        fork = copy.copy(self)
+        fork.problem, fork.model = problem, model_of(problem)
+        fork.state = copy.deepcopy(self.state)
+        fork.method = self.method._replace(
+            metric=copy.deepcopy(self.method.metric),
+            step=copy.deepcopy(self.method.step),
+            average=copy.deepcopy(self.method.average),
+        )
+        fork.v_before = self.v_before.copy()
+        return fork

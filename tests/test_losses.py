@@ -1,0 +1,360 @@
+"""Facts of convex analysis that each loss must obey, against formulas written here anew in NumPy."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from adasadmm import losses
+from adasadmm._jit import compiled
+from adasadmm.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Poisson,
+    Quantile,
+    Squared,
+    SquaredHinge,
+)
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+FORMULAS = {
+    Hinge: lambda loss, z, y: np.maximum(0.0, 1.0 - y * z),
+    SquaredHinge: lambda loss, z, y: np.maximum(0.0, 1.0 - y * z) ** 2,
+    Logistic: lambda loss, z, y: np.logaddexp(0.0, -y * z),
+    Squared: lambda loss, z, y: (z - y) ** 2 / 2,
+    Huber: lambda loss, z, y: np.where(
+        np.abs(z - y) <= loss.delta, (z - y) ** 2 / 2, loss.delta * (np.abs(z - y) - loss.delta / 2)
+    ),
+    EpsilonInsensitive: lambda loss, z, y: np.maximum(0.0, np.abs(z - y) - loss.epsilon),
+    Quantile: lambda loss, z, y: np.maximum(loss.q * (y - z), (loss.q - 1.0) * (y - z)),
+    Poisson: lambda loss, z, y: np.exp(z) - y * z,
+}
+PARAMETERS = {
+    Huber: st.builds(Huber, st.floats(0.1, 5.0)),
+    EpsilonInsensitive: st.builds(EpsilonInsensitive, st.integers(0, 32).map(lambda k: k / 16)),
+    Quantile: st.builds(Quantile, st.floats(0.05, 0.95)),
+}
+LABELS = st.sampled_from([-1.0, 1.0])
+TARGETS = {Hinge: LABELS, SquaredHinge: LABELS, Logistic: LABELS, Poisson: st.integers(0, 20).map(float)}
+# The points where the slope jumps.
+KINKS = {
+    Hinge: lambda loss, y: [y],
+    EpsilonInsensitive: lambda loss, y: [y - loss.epsilon, y + loss.epsilon],
+    Quantile: lambda loss, y: [y],
+}
+
+predictions = st.floats(-20.0, 20.0, allow_subnormal=False)
+taus = st.floats(-12.0, 12.0).map(lambda exponent: 10.0**exponent)
+for_each_loss = pytest.mark.parametrize("kind", FORMULAS, ids=lambda kind: kind.__name__)
+examples = settings(deadline=None, max_examples=30)
+
+
+@st.composite
+def losses_and_targets(draw, kind):
+    loss = draw(PARAMETERS.get(kind, st.just(kind())))
+    return loss, draw(TARGETS.get(kind, st.integers(-80, 80).map(lambda k: k / 8)))  # dyadic: kinks are hit exactly
+
+
+def formula(loss, z, y):
+    return FORMULAS[type(loss)](loss, z, y)
+
+
+def point_of_domain(loss, y, fraction):
+    """The point this far between the ends of the domain, infinite ends replaced by -5 and 5."""
+    low, high = losses.domain(loss, y)
+    low, high = max(low, min(-5.0, high - 1.0)), min(high, max(5.0, low + 1.0))
+    return low + fraction * (high - low)
+
+
+# --- value and slope -------------------------------------------------------------------------------------------------
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), z=predictions)
+def test_value_is_the_formula(kind, data, z):
+    loss, y = data.draw(losses_and_targets(kind))
+    assert losses.value(loss, z, y) == pytest.approx(float(formula(loss, z, y)), rel=1e-12, abs=1e-12)
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), z=predictions, other=predictions)
+def test_slope_is_a_subgradient(kind, data, z, other):
+    loss, y = data.draw(losses_and_targets(kind))
+    tangent = losses.value(loss, z, y) + losses.slope(loss, z, y) * (other - z)
+    assert losses.value(loss, other, y) >= tangent - 1e-12 * (1.0 + abs(tangent) + math.exp(z))
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), z=st.floats(-8.0, 8.0))
+def test_slope_is_the_finite_difference_away_from_kinks(kind, data, z):
+    loss, y = data.draw(losses_and_targets(kind))
+    assume(all(abs(z - kink) > 1e-3 for kink in KINKS.get(kind, lambda loss, y: [])(loss, y)))
+    h = 1e-5
+    difference = (formula(loss, z + h, y) - formula(loss, z - h, y)) / (2.0 * h)
+    assert losses.slope(loss, z, y) == pytest.approx(difference, rel=1e-5, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINKS, ids=lambda kind: kind.__name__)
+@examples
+@given(data=st.data())
+def test_slope_at_a_kink_is_the_subgradient_of_least_magnitude(kind, data):
+    loss, y = data.draw(losses_and_targets(kind))
+    for kink in KINKS[kind](loss, y):
+        left, right = (losses.slope(loss, kink + step, y) for step in (-1e-3, 1e-3))
+        assert left < right
+        assert losses.slope(loss, kink, y) == min(max(0.0, left), right) == 0.0
+
+
+# --- prox ------------------------------------------------------------------------------------------------------------
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), z=predictions, tau=taus, other=predictions)
+def test_no_point_is_better_than_the_prox(kind, data, z, tau, other):
+    loss, y = data.draw(losses_and_targets(kind))
+
+    def objective(u):
+        return float(formula(loss, u, y)) + (u - z) ** 2 / (2.0 * tau)
+
+    u = losses.prox(loss, z, tau, y)
+    rounding = 1e-12 * (1.0 + abs(objective(u)) + abs(y * u))
+    steps = [sign * 10.0**-k for k in range(8) for sign in (-1, 1)]
+    for rival in (other, z, y, *(u + step for step in steps), *(u + step * (other - u) for step in steps)):
+        assert objective(u) <= objective(rival) + rounding
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), z=predictions, tau=taus, other=predictions)
+def test_prox_leaves_a_subgradient(kind, data, z, tau, other):
+    loss, y = data.draw(losses_and_targets(kind))
+    u = losses.prox(loss, z, tau, y)
+    s = (z - u) / tau
+    at_u, at_other = formula(loss, u, y), formula(loss, other, y)
+    rounding_of_s = 1e-14 * (1.0 + abs(z) + abs(u)) * (1.0 + 1.0 / tau + abs(s))
+    rounding = rounding_of_s * abs(other - u) + 1e-13 * (1.0 + abs(at_u) + abs(at_other) + abs(y * u))
+    assert at_other >= at_u + s * (other - u) - rounding
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), z=predictions, other=predictions, tau=taus)
+def test_prox_is_increasing_and_non_expansive(kind, data, z, other, tau):
+    loss, y = data.draw(losses_and_targets(kind))
+    low, high = min(z, other), max(z, other)
+    moved = losses.prox(loss, high, tau, y) - losses.prox(loss, low, tau, y)
+    assert -1e-12 <= moved <= high - low + 1e-12
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), z=st.floats(-1e3, 1e3))
+def test_prox_with_tau_zero_is_the_identity(kind, data, z):
+    loss, y = data.draw(losses_and_targets(kind))
+    assert losses.prox(loss, z, 0.0, y) == z
+
+
+# --- conjugate and domain --------------------------------------------------------------------------------------------
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), z=predictions, fraction=st.floats(0.0, 1.0))
+def test_fenchel_young_inequality(kind, data, z, fraction):
+    loss, y = data.draw(losses_and_targets(kind))
+    s = point_of_domain(loss, y, fraction)
+    rounding = 1e-12 * (1.0 + abs(y * z) + math.exp(z))
+    assert losses.value(loss, z, y) + losses.conjugate(loss, s, y) >= s * z - rounding
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), z=predictions)
+def test_fenchel_young_is_an_equality_at_the_slope(kind, data, z):
+    loss, y = data.draw(losses_and_targets(kind))
+    s = losses.slope(loss, z, y)
+    both, scale = losses.value(loss, z, y) + losses.conjugate(loss, s, y), 1.0 + abs(y * z) + abs(s * z)
+    assert both == pytest.approx(s * z, abs=1e-12 * scale)
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), fraction=st.floats(0.02, 0.98))
+def test_conjugate_is_the_supremum_over_a_grid(kind, data, fraction):
+    loss, y = data.draw(losses_and_targets(kind))
+    s = point_of_domain(loss, y, fraction)
+    z = np.linspace(-20.0, 20.0, 20_001)
+    assert losses.conjugate(loss, s, y) == pytest.approx(np.max(s * z - formula(loss, z, y)), abs=2e-3)
+
+
+@for_each_loss
+@examples
+@given(data=st.data())
+def test_domain_ends_at_the_slopes_at_infinity(kind, data):
+    loss, y = data.draw(losses_and_targets(kind))
+    for end, z in zip(losses.domain(loss, y), (-1e6, 1e6), strict=True):
+        steepest = losses.slope(loss, z, y)
+        assert steepest == pytest.approx(end) if math.isfinite(end) else steepest * math.copysign(1.0, end) > 1e5
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), beyond=st.floats(0.1, 10.0))
+def test_conjugate_is_infinite_outside_the_domain(kind, data, beyond):
+    loss, y = data.draw(losses_and_targets(kind))
+    low, high = losses.domain(loss, y)
+    for s, z in ((low - beyond, -1e9), (high + beyond, 1e9)):
+        if math.isfinite(s):
+            assert s * z - losses.value(loss, z, y) > 1e7
+
+
+# --- extreme arguments -----------------------------------------------------------------------------------------------
+
+ENORMOUS = [sign * 10.0**k for sign in (-1, 1) for k in (-300, -12, 0, 2, 3, 9, 12, 17, 100, 300)] + [0.0, 709.5]
+
+
+@pytest.mark.parametrize("number", [float, np.float64])  # NumPy's numbers warn where Python's raise
+@for_each_loss
+def test_value_and_slope_are_safe_at_extreme_predictions(kind, number):
+    loss = kind()
+    for z in ENORMOUS:
+        for y in (1.0, 0.0 if kind is Poisson else -1.0):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                exact = float(formula(loss, np.float64(z), y))
+            if math.isfinite(exact):
+                assert losses.value(loss, number(z), y) == pytest.approx(exact, rel=1e-14)
+            elif number is float:
+                assert losses.value(loss, z, y) == math.inf
+            assert not math.isnan(losses.slope(loss, number(z), y))
+
+
+@pytest.mark.parametrize("number", [float, np.float64])
+@for_each_loss
+def test_prox_is_safe_at_extreme_predictions_and_taus(kind, number):
+    loss = kind()
+    for z in ENORMOUS:
+        for tau in (10.0**k for k in range(-12, 13)):
+            for y in (1.0, 0.0 if kind is Poisson else -1.0):
+                u = losses.prox(loss, number(z), number(tau), y)
+                low, high = losses.domain(loss, y)
+                rounding = 1e-14 * (1.0 + abs(z) + tau)
+                assert math.isfinite(u)
+                assert z - tau * high - rounding <= u <= z - tau * low + rounding
+
+
+@pytest.mark.parametrize("tau", [1e-12, 1.0, 1e12])
+def test_prox_of_poisson_solves_its_equation_where_exp_overflows(tau):
+    u = losses.prox(Poisson(), 1e300, tau, 3.0)
+    assert u == pytest.approx(math.log(1e300) - math.log(tau), rel=1e-14)  # u itself is lost beside 1e300
+
+
+# --- sums ------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def samples(draw, kind):
+    """A loss with several predictions, targets and weights, of which some may be zero."""
+    loss, _ = draw(losses_and_targets(kind))
+    n = draw(st.integers(1, 6))
+    columns = (
+        predictions,
+        TARGETS.get(kind, predictions),
+        st.just(0.0) | st.floats(0.1, 3.0),
+        st.floats(0.0, 1.0),
+    )
+    return loss, *(np.array(draw(st.lists(column, min_size=n, max_size=n))) for column in columns)
+
+
+@for_each_loss
+@examples
+@given(data=st.data())
+def test_mean_value_is_the_weighted_mean(kind, data):
+    loss, z, y, c, _ = data.draw(samples(kind))
+    assert losses.mean_value(loss, z, y, c) == pytest.approx(np.mean(c * formula(loss, z, y)), rel=1e-12, abs=1e-12)
+
+
+@for_each_loss
+@examples
+@given(data=st.data())
+def test_mean_conjugate_is_the_weighted_mean(kind, data):
+    loss, _, y, c, fractions = data.draw(samples(kind))
+    s = np.array([point_of_domain(loss, *pair) for pair in zip(y, fractions, strict=True)])
+    expected = np.mean([weight * losses.conjugate(loss, *pair) for weight, *pair in zip(c, s, y, strict=True)])
+    assert losses.mean_conjugate(loss, s, y, c) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@for_each_loss
+@examples
+@given(data=st.data())
+def test_clip_to_domain_is_np_clip(kind, data):
+    loss, s, y, *_ = data.draw(samples(kind))
+    low, high = np.array([losses.domain(loss, target) for target in y]).T
+    clipped, low_out, high_out = s.copy(), np.empty(len(s)), np.empty(len(s))
+    losses.clip_to_domain(loss, clipped, y, low_out, high_out)
+    np.testing.assert_array_equal(clipped, np.clip(s, low, high))
+    np.testing.assert_array_equal(low_out, low)
+    np.testing.assert_array_equal(high_out, high)
+
+
+def test_a_row_of_weight_zero_is_absent_even_where_its_loss_is_infinite():
+    z, y, c = np.array([1e4, 0.0]), np.zeros(2), np.array([0.0, 2.0])
+    assert losses.mean_value(Poisson(), z, y, c) == 1.0
+
+
+# --- compiled code ---------------------------------------------------------------------------------------------------
+
+
+@compiled
+def all_of(loss, z, tau, y):
+    return losses.value(loss, z, y), losses.slope(loss, z, y), losses.prox(loss, z, tau, y)
+
+
+@for_each_loss
+@examples
+@given(data=st.data(), z=predictions, tau=taus)
+def test_compiled_and_interpreted_code_agree(kind, data, z, tau):
+    loss, y = data.draw(losses_and_targets(kind))
+    interpreted = losses.value(loss, z, y), losses.slope(loss, z, y), losses.prox(loss, z, tau, y)
+    assert all_of(loss, z, tau, y) == pytest.approx(interpreted, rel=1e-12, abs=1e-12)
+
+
+# --- check -----------------------------------------------------------------------------------------------------------
+
+
+@for_each_loss
+@examples
+@given(data=st.data())
+def test_check_accepts_what_the_loss_is_made_for(kind, data):
+    loss, y = data.draw(losses_and_targets(kind))
+    losses.check(loss, np.array([y, y]))
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "message"),
+    [
+        (Hinge(), [1.0, 0.0], r"y must hold labels -1 and \+1 for Hinge, got 0"),
+        (SquaredHinge(), [1.0, 2.0], r"y must hold labels -1 and \+1 for SquaredHinge, got 2"),
+        (Logistic(), [math.nan, 1.0], r"y must hold labels -1 and \+1 for Logistic, got nan"),
+        (Poisson(), [3.0, -2.0], r"y must hold counts >= 0 for Poisson, got -2"),
+        (Huber(0.0), [0.0], r"delta of Huber must be > 0, got 0\.0"),
+        (Huber(math.nan), [0.0], r"delta of Huber must be > 0, got nan"),
+        (EpsilonInsensitive(-0.5), [0.0], r"epsilon of EpsilonInsensitive must be >= 0.*, got -0\.5"),
+        (EpsilonInsensitive(math.inf), [0.0], r"epsilon of EpsilonInsensitive must be >= 0.*, got inf"),
+        (Quantile(0.0), [0.0], r"q of Quantile must lie between 0 and 1, got 0\.0"),
+        (Quantile(1.5), [0.0], r"q of Quantile must lie between 0 and 1, got 1\.5"),
+    ],
+)
+def test_check_names_the_argument_and_its_value(loss, y, message):
+    with pytest.raises(ValueError, match=message):
+        losses.check(loss, np.array(y))
