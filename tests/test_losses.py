@@ -52,7 +52,7 @@ KINKS = {
 predictions = st.floats(-20.0, 20.0, allow_subnormal=False)
 taus = st.floats(-12.0, 12.0).map(lambda exponent: 10.0**exponent)
 for_each_loss = pytest.mark.parametrize("kind", FORMULAS, ids=lambda kind: kind.__name__)
-examples = settings(deadline=None, max_examples=30)
+examples = settings(deadline=None, max_examples=25)
 
 
 @st.composite

@@ -31,13 +31,7 @@ FORMULAS = {
     L1: lambda p, v: p.nu * np.sum((1.0 if p.weights is None else p.weights) * np.abs(v)),
     ElasticNet: lambda p, v: p.nu * (p.l1_ratio * np.sum(np.abs(v)) + (1.0 - p.l1_ratio) / 2 * v @ v),
     L2Squared: lambda p, v: p.nu / 2 * v @ v,
-    GroupL2: lambda p, v: (
-        p.nu
-        * sum(
-            weight * np.linalg.norm(v[group])
-            for group, weight in zip(p.groups, np.ones(len(p.groups)) if p.weights is None else p.weights, strict=True)
-        )
-    ),
+    GroupL2: lambda p, v: p.nu * np.sum((1.0 if p.weights is None else p.weights) * group_norms(p, v)),
     Stack: lambda p, v: sum(formula(part, v[rows]) for part, rows in p.parts),
 }
 # A point of the set made from any point, without using the projection.
@@ -49,9 +43,9 @@ MEMBERS = {
 }
 
 strengths = st.just(0.0) | st.floats(0.01, 3.0)
-numbers = st.sampled_from([-2.0, 0.0, 1.0]) | st.floats(-10.0, 10.0, allow_subnormal=False)  # ties and zeros: likely
+numbers = st.sampled_from([-2.0, 0.0, 1.0]) | st.floats(-10.0, 10.0, allow_subnormal=False)  # ties are likely
 taus = st.floats(-3.0, 3.0).map(lambda exponent: 10.0**exponent)
-examples = settings(deadline=None, max_examples=25)
+examples = settings(deadline=None, max_examples=20)
 
 
 @functools.cache
@@ -80,7 +74,7 @@ def half_open_boxes(m):
 
 
 def stacks(m):
-    """A penalty or set on each of some shuffled rows; the last row, if there are several, is free."""
+    """Two penalties or sets on shuffled rows, of which the last is free."""
 
     def build(order, cut, first, second):
         rows = np.array(order)
@@ -118,6 +112,10 @@ def penalties_and_points(draw, name, points):
     """A penalty with some points of the size that it takes."""
     m = draw(st.integers(3 if name == "Stack" else 1, 6))
     return draw(CASES[name](m)), *(draw(vectors(m)) for _ in range(points))
+
+
+def group_norms(penalty, v):
+    return np.array([np.linalg.norm(v[group]) for group in penalty.groups])
 
 
 def formula(penalty, v):
@@ -198,8 +196,8 @@ def test_moreau_decomposition(name, data, tau):
     s = (x - v) / tau
     inside = penalties.domain(penalty, s)
     np.testing.assert_allclose(inside, s, rtol=0.0, atol=1e-13 * (1.0 + 1.0 / tau))
-    both, scale = penalties.value(penalty, v) + penalties.conjugate(penalty, inside), 1.0 + np.abs(s) @ np.abs(x)
-    assert both == pytest.approx(s @ v, abs=1e-12 * scale)
+    both = penalties.value(penalty, v) + penalties.conjugate(penalty, inside)
+    assert both == pytest.approx(s @ v, abs=1e-13 * (1.0 + x @ x) * (1.0 + 1.0 / tau))
 
 
 @for_each_penalty
@@ -391,7 +389,7 @@ def through_pickle(penalty):
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, through_pickle])
 @for_each_penalty
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 @given(data=st.data())
 def test_a_copy_is_the_same_penalty(name, duplicate, data):
     penalty, x = data.draw(penalties_and_points(name, 1))

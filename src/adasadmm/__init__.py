@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+import types
 from typing import Any
 
 __version__ = "0.1.0"
@@ -37,9 +39,20 @@ _HOME = {
     "metrics": ("Diagonal", "Full", "Identity"),
 }
 _NAMES = {name: home for home, names in _HOME.items() for name in names}
-_MODULES = ("averages", "losses", "metrics", "penalties", "stepsizes", "theory")
+_MODULES = ("averages", "graphs", "losses", "metrics", "penalties", "stepsizes", "theory")
 
 __all__ = sorted([*_NAMES, *_MODULES])
+
+
+class _Package(types.ModuleType):
+    """Keeps `adasadmm.solve` the function: Python would bind the file of that name here when something imports it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _NAMES and isinstance(value, types.ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -24,20 +24,22 @@ from numba.extending import overload, register_jitable
 
 __all__ = ["at", "compiled", "generic", "inlined", "is_registered"]
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _generics: list[Any] = []
+_inlined: list[Any] = []
 _kernels: list[Any] = []
 
 
 def inlined(fn: Callable) -> Callable:
     """A function that compiled code may call; interpreted when Python calls it."""
+    _inlined.append(fn)
     return register_jitable(**_OPTIONS)(fn)
 
 
 def compiled(fn: Callable) -> Callable:
     """Compile at the first call, and keep the machine code on disk where a folder is writable."""
     kernel = njit(**_OPTIONS)(fn)
-    if config.DISABLE_JIT:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return kernel
     try:
         kernel._cache = _SourceAwareCache(fn)
@@ -49,7 +51,7 @@ def compiled(fn: Callable) -> Callable:
 
 def generic(fn: Callable) -> Any:
     """A function whose implementations are registered for the class of the first argument (``object``: for all)."""
-    dispatch = functools.singledispatch(fn)
+    dispatch: Any = functools.singledispatch(fn)
     dispatch.declaration = fn
 
     def resolve(first, *rest):
@@ -68,7 +70,7 @@ def generic(fn: Callable) -> Any:
         known = dispatch.registry.get(cls, fn) is not fn
         plain_register(cls, func)
         if known:
-            _forget_compiled(dispatch)
+            _forget_compiled()
         return func
 
     dispatch.register = register
@@ -102,7 +104,8 @@ def _class_of_first_argument(function: Callable) -> type:
     first = next(iter(inspect.signature(function).parameters.values()))
     annotation = first.annotation
     if isinstance(annotation, str):
-        frame, namespace = inspect.currentframe(), {}
+        frame = inspect.currentframe()
+        namespace: dict[str, Any] = {}
         while frame is not None:  # a local class is only known where it was defined
             namespace = {**frame.f_globals, **frame.f_locals, **namespace}
             if annotation in namespace:
@@ -117,12 +120,15 @@ def _class_of_first_argument(function: Callable) -> type:
     return annotation
 
 
-def _forget_compiled(dispatch: Any) -> None:
+def _forget_compiled() -> None:
     """Drop what was compiled with an implementation that has just been replaced (a notebook cell run again)."""
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return
     cpu_target.typing_context.refresh()
-    for template in cpu_target.typing_context.resolve_value_type(dispatch).templates:
-        template._impl_cache.clear()
-        template._compiled_overloads.clear()
+    for function in (*_generics, *_inlined):
+        for template in cpu_target.typing_context.resolve_value_type(function).templates:
+            template._impl_cache.clear()
+            template._compiled_overloads.clear()
     for kernel in _kernels:
         kernel._reset_overloads()
 
@@ -136,31 +142,38 @@ class _SourceAwareCache(FunctionCache):
 
     def _index_key(self, sig, codegen):
         classes = {cls for argument in sig for cls in _plug_in_classes(argument)}
-        sources = {_digest(g.dispatch(cls)) for g in _generics for cls in classes}
-        return (*super()._index_key(sig, codegen), _package_digest(), tuple(sorted(sources)))
+        plug_ins = {_digest(g.dispatch(cls)) for g in _generics for cls in classes}
+        inside = (*_inlined, *(g.declaration for g in _generics), *(kernel.py_func for kernel in _kernels))
+        files = {_file_digest(function.__code__.co_filename) for function in inside}
+        return (*super()._index_key(sig, codegen), tuple(sorted(files)), tuple(sorted(plug_ins)))
 
 
 def _plug_in_classes(numba_type: Any) -> set[type]:
     """The classes of all NamedTuples inside a type, at any depth."""
     if not isinstance(numba_type, types.BaseTuple):
         return set()
-    inner = {cls for member in numba_type for cls in _plug_in_classes(member)}
+    members: Any = numba_type
+    inner = {cls for member in members for cls in _plug_in_classes(member)}
     own = {numba_type.instance_class} if hasattr(numba_type, "instance_class") else set()
     return inner | own
 
 
 @functools.cache
-def _package_digest() -> str:
-    sources = sorted(pathlib.Path(__file__).parent.rglob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+def _file_digest(filename: str) -> str:
+    try:
+        source = pathlib.Path(filename).read_bytes()
+    except OSError:  # typed in a notebook or at a prompt
+        source = "".join(linecache.getlines(filename)).encode()
+    return hashlib.sha256(source).hexdigest()
 
 
 def _digest(implementation: Callable) -> str:
-    """A digest of the file that holds an implementation; of the function itself where there is no file (a notebook)."""
-    filename = implementation.__code__.co_filename
-    try:
-        source = pathlib.Path(filename).read_bytes()
-    except OSError:
-        source = "".join(linecache.getlines(filename)).encode() + implementation.__code__.co_code
-        source += repr(implementation.__code__.co_consts).encode()
-    return hashlib.sha256(source).hexdigest()
+    """A digest of an implementation, its closure, and the file that holds it."""
+    closure = [cell.cell_contents for cell in getattr(implementation, "__closure__", None) or ()]
+    own = repr((_code_key(implementation.__code__), closure))
+    return hashlib.sha256((_file_digest(implementation.__code__.co_filename) + own).encode()).hexdigest()
+
+
+def _code_key(code: Any) -> tuple:
+    constants = tuple(_code_key(c) if inspect.iscode(c) else repr(c) for c in code.co_consts)
+    return code.co_code, code.co_names, constants

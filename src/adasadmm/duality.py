@@ -4,16 +4,20 @@
                   + min_{w in W} 1/2 sum_j gamma_j w_j^2 + <q, w>,    q = X'(c s)/n - A'theta
 
 No point of the problem has a smaller objective, whatever s and theta are. Where gamma_j = 0 and w_j is unbounded the
-minimum is finite only for q_j = 0: the slopes are moved until that holds.
+minimum is finite only for q_j = 0: s and theta are moved until that holds. It holds for t s and t theta as well, and
+the domains of the conjugates are convex and hold 0: so a t below 1 brings back what the move took out of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from . import losses, matrices, penalties
 from ._jit import is_registered
@@ -25,11 +29,15 @@ __all__ = ["certify", "dual_value", "relative_gap", "slopes", "with_dual"]
 
 ROUNDING = 1e-12
 REPAIRS = 30
+REACH = 1e-3  # how readily a dual coordinate at the far end of its domain is moved, against one with room
+FAR = 1e6  # a domain so many times larger is, for what can be moved, the cone that it spans
+HALVINGS = 50
 
 
 def certify(problem: Problem, w: np.ndarray, v: np.ndarray, s: np.ndarray, theta: np.ndarray) -> Certificate:
     """What the point (w, v) and the dual point (s, theta) prove together."""
-    primal, reason = primal_value(problem, w)
+    points = [w] if problem.w_copy is None else [w, v[problem.w_copy]]
+    primal, reason = min(primal_value(problem, point, v) for point in points)
     dual, dual_residual, dual_reason = dual_value(problem, w, s, theta)
     return Certificate(
         primal=primal,
@@ -52,11 +60,16 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
     return (primal - dual) / max(abs(primal), 1e-12 * f0, np.finfo(float).tiny)
 
 
-def primal_value(problem: Problem, w: np.ndarray) -> tuple[float, str]:
-    """The objective at w and the v that belongs to it; infinite, with the reason, where that point is not feasible."""
-    v = problem.v_of(w)
-    if v is None:
-        return math.inf, "no feasible v is known: B does not make v a function of w"
+def primal_value(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[float, str]:
+    """The objective at w and the v that belongs to it; infinite, with the reason, where that point is not feasible.
+
+    Where B does not make v a function of w, the objective at the feasible point nearest to (w, v).
+    """
+    own = problem.v_of(w)
+    w, v = _onto_constraint(problem, w, v) if own is None else (w, own)
+    missed = float(np.max(np.abs(problem.residual(w, v)), initial=0.0))
+    if missed > ROUNDING * (1.0 + max(np.max(np.abs(x), initial=0.0) for x in (w, v, problem.b))):
+        return math.inf, f"no feasible v is known: the constraint is missed by {missed:.1e}"
     for name, where, point in (("w_set", problem.w_set, w), ("the penalty's set", problem.penalty, v)):
         outside = 0.0 if where is None else penalties.violation(where, point)
         if outside > ROUNDING * (1.0 + float(np.max(np.abs(point), initial=0.0))):
@@ -69,23 +82,25 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     missing = _missing_conjugate(problem)
     if missing:
         return -math.inf, math.nan, missing
-    s, theta = s.copy(), _into_domain(problem, theta)
-    low, high = np.empty(problem.n), np.empty(problem.n)
+    s, low, high = s.copy(), np.empty(problem.n), np.empty(problem.n)
     losses.clip_to_domain(problem.loss, s, problem.rows.y, low, high)
+    theta = _into_domain(problem, theta)
     lower, upper = _bounds(problem)
-    pull = to_scipy(problem.A).T @ theta
-    free = (problem.gamma == 0.0) & np.isneginf(lower) & np.isposinf(upper)
-    if free.any():
-        _repair(problem, s, pull, free, low, high)
-    q = _data_pull(problem, s) - pull
+    open_ = (problem.gamma == 0.0) & (np.isneginf(lower) | np.isposinf(upper))
+    if open_.any():
+        s, theta = _repair(problem, s, theta, low, high, open_)
+    t = _largest(lambda t: _inside(problem, t * s, t * theta, low, high))
+    s, theta = t * s, t * theta
+    q = _data_pull(problem, s) - to_scipy(problem.A).T @ theta
     dual_residual = float(np.linalg.norm(q + problem.gamma * w))
     rounding = ROUNDING * (_data_pull(problem, np.abs(s), absolute=True) + abs(to_scipy(problem.A)).T @ np.abs(theta))
-    q[free & (np.abs(q) <= rounding)] = 0.0
-    if q[free].any():
-        reason = f"{np.count_nonzero(q[free])} coordinates have no ridge and no exact dual equality yet"
-        return -math.inf, dual_residual, reason
+    q[open_ & (np.abs(q) <= rounding)] = 0.0
+    lacking = np.count_nonzero(_lacking(q, lower, upper)[open_])
+    if lacking:
+        return -math.inf, dual_residual, f"{lacking} coordinates have no ridge and no exact dual equality yet"
     value = -losses.mean_conjugate(problem.loss, s, problem.rows.y, problem.rows.c)
-    value -= penalties.conjugate(problem.penalty, problem.times_B_transposed(theta))
+    wanted = problem.times_B_transposed(theta)
+    value -= penalties.conjugate(problem.penalty, penalties.domain(problem.penalty, wanted))
     value += float(theta @ problem.b) + _least(problem.gamma, q, lower, upper)
     return float(value), dual_residual, "" if math.isfinite(value) else "the dual value is infinite"
 
@@ -115,15 +130,42 @@ def _missing_conjugate(problem: Problem) -> str:
     return ""
 
 
+def _onto_constraint(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The point nearest to (w, v) with ``A w + B v = b``."""
+    both = sp.hstack([to_scipy(problem.A), to_scipy(problem.B)], format="csr")
+    step = _least_squares(both, problem.residual(w, v))
+    return w - step[: problem.d], v - step[problem.d :]
+
+
 def _into_domain(problem: Problem, theta: np.ndarray) -> np.ndarray:
-    """The theta nearest to this one whose ``B'theta`` lies in the domain of phi*."""
+    """A theta near this one whose ``B'theta`` lies in the domain of phi*, as far as a B with more columns lets it."""
+    for _ in range(REPAIRS):
+        wanted = problem.times_B_transposed(theta)
+        change = penalties.domain(problem.penalty, wanted) - wanted
+        if problem.B is None:
+            return theta - change
+        if _largest_entry(change) <= 0.1 * ROUNDING * _largest_entry(wanted):
+            break
+        theta = theta + _least_squares(to_scipy(problem.B).T.tocsr(), change)
+    return theta
+
+
+def _inside(problem: Problem, s: np.ndarray, theta: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool:
+    """Whether both conjugates are finite."""
     wanted = problem.times_B_transposed(theta)
-    change = penalties.domain(problem.penalty, wanted) - wanted
-    if problem.B is None:
-        return theta - change
-    if not change.any():
-        return theta
-    return theta + np.linalg.lstsq(to_scipy(problem.B).T.toarray(), change, rcond=None)[0]
+    outside = _largest_entry(penalties.domain(problem.penalty, wanted) - wanted)
+    return bool(((low <= s) & (s <= high)).all() and outside <= ROUNDING * _largest_entry(wanted))
+
+
+def _largest(holds: Callable[[float], bool]) -> float:
+    """The largest t between 0 and 1 for which something holds that holds for 0 and for whatever lies below."""
+    least, most = 0.0, 1.0
+    if holds(most):
+        return most
+    for _ in range(HALVINGS):
+        middle = 0.5 * (least + most)
+        least, most = (middle, most) if holds(middle) else (least, middle)
+    return least
 
 
 def _bounds(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -147,32 +189,70 @@ def _least(gamma: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarra
 
 def _data_pull(problem: Problem, s: np.ndarray, absolute: bool = False) -> np.ndarray:
     """``X'(c s)/n``, or the same with absolute values."""
-    X = problem.rows.X
-    if absolute:
-        X = X._replace(**{field: np.abs(getattr(X, field)) for field in ("values", "data") if hasattr(X, field)})
+    X = _absolute(problem.rows.X) if absolute else problem.rows.X
     out = np.empty(problem.d)
     matrices.transposed_product(X, problem.rows.c * s / problem.n, out)
     return out
 
 
 def _repair(
-    problem: Problem, s: np.ndarray, pull: np.ndarray, free: np.ndarray, low: np.ndarray, high: np.ndarray
-) -> None:
-    """Move the slopes, in place, until ``X'(c s)/n = A'theta`` on the free coordinates.
+    problem: Problem, s: np.ndarray, theta: np.ndarray, low: np.ndarray, high: np.ndarray, open_: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Move s and theta until ``q = X'(c s)/n - A'theta`` is what the open coordinates allow.
 
-    Each round is a least-squares step in which a slope counts by the square of its room to the ends of its domain, so
-    that those at an end stay there; what still leaves the domain is clipped, and the next round mends the rest.
+    Each round is a least-squares step in which a dual coordinate counts by the square of its room to the ends of its
+    domain. What crosses an end at 0, which no t mends, is put back, and the next round mends the rest.
     """
-    X = problem.rows.X
-    dense = X.values[:, free] if isinstance(X, matrices.Dense) else to_scipy(X)[:, np.flatnonzero(free)].toarray()
+    X, A = _columns(problem.rows.X, open_), to_scipy(problem.A)[:, np.flatnonzero(open_)]
+    lower, upper = (bound[open_] for bound in _bounds(problem))
     weight = problem.rows.c / problem.n
+    near = functools.partial(_into_domain, problem)
     for _ in range(REPAIRS):
-        lacking = pull[free] - dense.T @ (weight * s)
-        scale = np.abs(dense).T @ (weight * np.abs(s)) + np.abs(pull[free])
-        if np.all(np.abs(lacking) <= 0.1 * ROUNDING * scale):
-            return
-        room = np.minimum(np.minimum(s - low, high - s), 1.0) ** 2
-        curvature = dense.T @ (dense * (weight * room)[:, None])
-        size = np.sqrt(np.maximum(np.diag(curvature), np.finfo(float).tiny))
-        step = np.linalg.lstsq(curvature / np.outer(size, size), lacking / size, rcond=1e-13)[0] / size
-        np.clip(s + room * (dense @ step), low, high, out=s)
+        pull, size = np.empty(X.shape[1]), np.empty(X.shape[1])
+        matrices.transposed_product(X, weight * s, pull)
+        matrices.transposed_product(_absolute(X), weight * np.abs(s), size)
+        lacking = _lacking(pull - A.T @ theta, lower, upper)
+        if np.all(np.abs(lacking) <= 0.1 * ROUNDING * (size + abs(A).T @ np.abs(theta))):
+            break
+        room, room_theta = _room(lambda s: np.clip(s, low, high), s), _room(near, theta)
+        curvature = matrices.gram(X, weight * room) + (A.T @ sp.diags_array(room_theta) @ A).toarray()
+        scale = np.sqrt(np.maximum(np.diag(curvature), np.finfo(float).tiny))
+        step = np.linalg.lstsq(curvature / np.outer(scale, scale), lacking / scale, rcond=1e-13)[0] / scale
+        along = np.empty(problem.n)
+        matrices.product(X, step, along)
+        s = np.clip(s - room * along, FAR * low, FAR * high)
+        theta = FAR * near((theta + room_theta * (A @ step)) / FAR)
+    return s, theta
+
+
+def _lacking(q: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """The part of q along which a w without ridge between its bounds would run away."""
+    return np.where(np.where(q > 0.0, np.isneginf(lower), np.isposinf(upper)), q, 0.0)
+
+
+def _room(domain: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
+    """The square of the distance to the nearer end of the domain, at most of the largest entry."""
+    most = _largest_entry(x)
+    room = np.minimum(np.abs(domain(x + most) - x), np.abs(domain(x - most) - x))
+    return np.maximum(room, REACH * np.abs(x)) ** 2
+
+
+def _columns(X: matrices.Dense | matrices.CSR, chosen: np.ndarray) -> Any:
+    if chosen.all():
+        return X
+    if isinstance(X, matrices.Dense):
+        return matrices.Dense(np.ascontiguousarray(X.values[:, chosen]))
+    return matrices.as_csr(to_scipy(X)[:, np.flatnonzero(chosen)], "X")
+
+
+def _absolute(X: Any) -> Any:
+    return X._replace(**{field: np.abs(getattr(X, field)) for field in ("values", "data") if hasattr(X, field)})
+
+
+def _least_squares(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray:
+    """The smallest x with ``|matrix x - rhs|`` least."""
+    return sp.linalg.lsqr(matrix, rhs, atol=0.0, btol=0.0, conlim=0.0)[0]
+
+
+def _largest_entry(x: np.ndarray) -> float:
+    return float(np.max(np.abs(x), initial=0.0))

@@ -113,7 +113,7 @@ def gram(M: Dense | CSR, weights: np.ndarray) -> np.ndarray:
     n, d = M.shape
     total = np.zeros((d, d))
     rows = max(1, _GRAM_BLOCK // max(1, d))
-    whole = M.values if isinstance(M, Dense) else to_scipy(M)
+    whole: Any = M.values if isinstance(M, Dense) else to_scipy(M)
     for start in range(0, n, rows):
         block = whole[start : start + rows]
         block = block.toarray() if sp.issparse(block) else block
@@ -165,7 +165,7 @@ def as_part(part: Any, name: str) -> Any:
 
     A field annotated ``int`` or ``bool`` keeps its type, and so do arrays of integers.
     """
-    if not (isinstance(part, tuple) and hasattr(part, "_fields")):
+    if not hasattr(part, "_fields") or isinstance(part, type):
         hint = f"; write {part.__name__}(...)" if isinstance(part, type) else ""
         raise TypeError(f"{name} must be an instance of a NamedTuple class, got {part!r}{hint}")
     kinds = {key: str(getattr(kind, "__name__", kind)) for key, kind in _annotations(type(part)).items()}

@@ -25,10 +25,10 @@ import numpy as np
 from ._jit import at, generic, inlined
 
 __all__ = [
+    "L1",
     "Box",
     "ElasticNet",
     "GroupL2",
-    "L1",
     "L2Ball",
     "L2Squared",
     "NonNegative",

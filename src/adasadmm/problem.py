@@ -98,6 +98,7 @@ class Problem:
         self.gamma = _as_gamma(gamma, self.d)
         self.penalty = _as_penalty(penalty, self.m if self.B is None else self.B.columns, "penalty")
         self.w_set = None if w_set is None else _as_penalty(w_set, self.d, "w_set")
+        self.w_copy: slice | None = None  # where v holds a copy of w that lies inside w's set
 
     def __repr__(self) -> str:
         return (
@@ -173,9 +174,11 @@ class Problem:
             curvatures = [1.0] * len(parts)
             kernel_B: Any = NegativeIdentity()
         else:
-            curvatures = _curvatures(to_scipy(self.B), [np.arange(self.p)[rows] for _, rows in parts])
-            along = np.full(self.p, max(curvatures, default=1.0))
-            for (_, rows), curvature in zip(parts, curvatures, strict=True):
+            taken = [np.arange(self.p)[rows] for _, rows in parts]
+            free = np.setdiff1d(np.arange(self.p), np.concatenate([*taken, np.empty(0, np.int64)]))
+            *curvatures, of_free = _curvatures(to_scipy(self.B), [*taken, free])
+            along = np.full(self.p, of_free)
+            for rows, curvature in zip(taken, curvatures, strict=True):
                 along[rows] = curvature
             kernel_B = GeneralB(self.B, along)
         if isinstance(self.penalty, penalties.Stack):
@@ -194,7 +197,7 @@ class Problem:
         nested = isinstance(self.penalty, penalties.Stack)
         own = tuple(self.penalty.parts) if nested else ((self.penalty, np.arange(self.p)),)
         split.penalty = penalties.Stack((*own, (self.w_set, np.arange(self.p, self.p + self.d))))
-        split.w_set = None
+        split.w_set, split.w_copy = None, slice(self.p, self.p + self.d)
         return split
 
 

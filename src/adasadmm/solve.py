@@ -109,7 +109,8 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
                 f"start has {len(start.w)} features and {len(start.theta)} constraints, "
                 f"the problem {problem.d} and {problem.m}"
             )
-        if start.run is not None and start.run.solver == solver and start.run.problem.m == inner.m:
+        # The settings are compared by what they print: metrics without fields are equal as tuples.
+        if start.run is not None and repr(start.run.solver) == repr(solver) and start.run.problem.m == inner.m:
             return start.run.fork(inner)
     w = np.zeros(problem.d) if start is None else start.w.copy()
     v = np.zeros(problem.p) if start is None else start.v
@@ -129,10 +130,14 @@ def _orders(n: int, epochs: float, order: str, seed: int, samples: Any) -> Itera
         yield chosen
         return
     rng = np.random.default_rng(seed)
-    draw = {"permute": rng.permutation, "replace": lambda n: rng.integers(n, size=n), "given": np.arange}[order]
+    draw: Any = {
+        "permute": lambda: rng.permutation(n),
+        "replace": lambda: rng.integers(n, size=n),
+        "given": lambda: np.arange(n),
+    }[order]
     left = round(epochs * n)
     while left > 0:
-        yield draw(n)[:left]
+        yield draw()[:left]
         left -= n
 
 

@@ -111,7 +111,8 @@ class StochasticRun:
         w = self.w_average
         v = self.problem.v_of(w)
         s = duality.slopes(self.problem, self.problem.predictions(w))
-        return duality.certify(self.problem, w, self.v_mean if v is None else v, s, self.state.theta)
+        v = self.v_mean if v is None or self.problem.w_copy is not None else v
+        return duality.certify(self.problem, w, v, s, self.state.theta)
 
     # --- save, and go on ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,38 @@
+# Two commands do all the set-up: `make demo` and `make test`. Each makes its own .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+export PYTHONHASHSEED := 0
+
+.PHONY: demo test test-all lint types clean
+
+demo: $(VENV)/core
+	$(BIN)/adasadmm demo
+
+test: $(VENV)/dev lint types
+	$(BIN)/python -m pytest -n 2 -q -m "not slow"
+
+# What is slow or needs more: the full product of parts without the compiler, bounds checks, everything marked slow.
+test-all: $(VENV)/dev
+	$(BIN)/python -m pytest -n 2 -q -m slow
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m "not slow and not compiled"
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -n 2 -q -m "not slow"
+
+lint: $(VENV)/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/dev
+	$(BIN)/mypy
+
+$(VENV)/core: pyproject.toml
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cli]"
+	touch $@
+
+$(VENV)/dev: $(VENV)/core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cli,dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Experiments that a command runs."""

@@ -1,0 +1,265 @@
+"""The bounds of Theorems 1 to 3 as numbers, beside what they bound.
+
+The theorems speak of ``f(u_mean) - f(u*) + rho |A w_mean + B v_mean - b|``, in expectation over rows drawn with
+replacement: the mean over runs lies below the mean of the bounds, a single run need not. With all rows in each batch
+nothing is random, and every run obeys. The bounds are 1/(2T) times::
+
+    theorem 1   sum_t (|w_t - w*|^2_{P_t} - |w_{t+1} - w*|^2_{P_t}) / eta_t + sum_t eta_t |g_t|^2_{P_t^{-1}} + start
+    theorem 2   2 eta   S + (D^2 S + a |w_1 - w*|^2) / eta + |w_1 - w*|^2_R + start    S = sum_j |g_{1:T,j}|
+    theorem 3   2 eta k S + (D^2 S + a |w_1 - w*|^2) / eta + |w_1 - w*|^2_R + start    S = tr G_T^{1/2}
+    start       beta |v_1 - v*|^2_C + (rho + |theta_1|)^2 / beta
+
+- ``P_t = H_t + eta_t R``. R is 0 for the exact w-step, ``M - beta A'A`` for the linearised one with the majoriser M.
+- C is the curvature of the v-step: ``B'B`` where that is a multiple of I on each part of v, else ``|B|^2 I``.
+- ``D = max_{t <= T} |w_t - w*|``, in the max-norm for Theorem 2 and the 2-norm for Theorem 3.
+- ``k = sqrt(1 + refresh d)``, 1 for the paper's full metric: what ``Full(refresh)`` pays for its fewer roots.
+
+That is what the proofs give. The paper prints no ``a |w_1 - w*|^2``, which the last line of its proofs loses, so that
+its Theorems 2 and 3 can fail; it prints 2/eta for 1/eta in Theorem 2, and starts at zero.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from . import metrics, penalties, quadratics
+from .matrices import as_vector, gram
+from .problem import Problem
+from .solve import _controller
+from .solvers import SADMM, AdaSADMM, keeps_w_set
+from .stochastic import StochasticRun
+from .trace import Result
+
+__all__ = ["Bounds", "bounds"]
+
+FEASIBLE = 1e-6  # how far u* may be from the constraint and from its sets, relative to its size
+
+
+@dataclasses.dataclass(frozen=True)
+class Bounds:
+    """What `bounds` returns; NaN where a theorem says nothing about the run.
+
+    Attributes
+    ----------
+    lhs : float
+        What the theorems bound: the loss at the mean of w_1..w_T and the penalty at the mean of v_2..v_{T+1}, less
+        those at u*, and ``rho |A w + B v - b|`` at the means of 2..T+1.
+    theorem1, theorem2, theorem3 : float
+        The bounds. Theorem 2 is for the diagonal metric, Theorem 3 for the full one, both for a constant step.
+    theorem1_printed, theorem2_printed, theorem3_printed : float
+        The same in the paper's words, for a constant step.
+    theorem2_eta, theorem2_best, theorem3_eta, theorem3_best : float
+        The second halves of the theorems: the step that makes the bound smallest while the sums stay what they are
+        (``D / sqrt(2)``, and more for ``a``), and that bound.
+    iterations, eta : int, float
+        T, and the constant step; NaN where it varied.
+    bregman_sum, step_sum : float
+        The two sums of Theorem 1.
+    gradient_sum : float
+        ``sum_t |g_t|^2_{H_t^{-1}}``, at most ``2 S`` (diagonal) and ``2 k S`` (full).
+    column_norms, root_trace : float
+        ``sum_j |g_{1:T,j}|`` and ``tr G_T^{1/2}``.
+    far_inf, far_2 : float
+        D in the max-norm and in the 2-norm.
+    first_w, first_Bv, first_theta : float
+        ``|w_1 - w*|``, ``|B (v_1 - v*)|``, ``|theta_1|``.
+    linearization, majorization : float
+        ``|w_1 - w*|^2_R`` and ``beta |v_1 - v*|^2_{C - B'B}``: what steps that are not exact add.
+    """
+
+    lhs: float
+    theorem1: float
+    theorem2: float
+    theorem3: float
+    theorem1_printed: float
+    theorem2_printed: float
+    theorem3_printed: float
+    theorem2_eta: float
+    theorem2_best: float
+    theorem3_eta: float
+    theorem3_best: float
+    iterations: int
+    eta: float
+    bregman_sum: float
+    step_sum: float
+    gradient_sum: float
+    column_norms: float
+    root_trace: float
+    far_inf: float
+    far_2: float
+    first_w: float
+    first_Bv: float
+    first_theta: float
+    linearization: float
+    majorization: float
+
+
+def bounds(
+    problem: Problem, solver: Any, samples: Any, w_star: Any, v_star: Any, rho: float, *, start: Result | None = None
+) -> Bounds:
+    """Replay a run, and evaluate the bounds of the theorems on it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of a few thousand features at most: matrices are dense here. A ``w_set`` that the w-step cannot keep is split
+        off, as in `solve`; the copy of w then is a part of v, and its distance to w a part of the constraint.
+    solver : AdaSADMM or SADMM
+    samples : array of row indices
+        The rows of the run, in its order. The theorems want them drawn with replacement.
+    w_star, v_star : array
+        An optimum, or any other point inside the sets with ``A w + B v = b``: the theorems hold for each.
+    rho : float
+        The weight of the constraint.
+    start : Result, optional
+        Where w_1, v_1 and theta_1 are taken from, instead of zeros. The metric has seen nothing.
+
+    Returns
+    -------
+    Bounds
+
+    Examples
+    --------
+    The loss ``|w - 1| / 1000`` of one number w, and no penalty:
+
+    >>> from adasadmm import AdaSADMM, Problem, Quantile, Zero, theory
+    >>> problem = Problem([[0.002]], [0.002], loss=Quantile(0.5), penalty=Zero(), A=[[0.0]])
+    >>> found = theory.bounds(problem, AdaSADMM(eta=1.0), [0] * 100, w_star=[1.0], v_star=[0.0], rho=0.01)
+    >>> found.lhs <= found.theorem1 <= found.theorem2
+    True
+    >>> found.lhs <= found.theorem2_printed  # a |w_1 - w*|^2 is missing there
+    False
+    """
+    if not isinstance(solver, (AdaSADMM, SADMM)):
+        raise TypeError(
+            f"solver must be AdaSADMM(...) or SADMM(...), got {solver!r}: the theorems are about steps along "
+            "g_t = l'(w_t, xi_t), OADMM and ADMM keep the loss itself"
+        )
+    samples = np.ascontiguousarray(samples, dtype=np.int64).reshape(-1)
+    if not (samples.size and 0 <= samples.min() and samples.max() < problem.n):
+        raise ValueError(f"samples must be row indices between 0 and {problem.n - 1}, at least one, got {samples}")
+    if not 0.0 <= rho < math.inf:
+        raise ValueError(f"rho must be >= 0 and finite, got {rho!r}")
+    w_star, v_star = as_vector(w_star, problem.d, "w_star"), as_vector(v_star, problem.p, "v_star")
+    _check_feasible(problem, w_star, v_star)
+    w = np.zeros(problem.d) if start is None else as_vector(start.w, problem.d, "w of start")
+    v = np.zeros(problem.p) if start is None else as_vector(start.v, problem.p, "v of start")
+    theta = np.zeros(problem.m) if start is None else as_vector(start.theta, problem.m, "theta of start")
+    if problem.w_set is not None and not keeps_w_set(solver, problem):
+        problem = problem.with_w_set_split()
+        v, v_star, theta = np.append(v, w), np.append(v_star, w_star), np.append(theta, np.zeros(problem.d))
+    with _controller().limit(limits=1, user_api="blas"):
+        run = StochasticRun(problem, solver, w, v, theta)
+        sums = _start(run, w_star, v_star) | _replay(run, samples, w_star)
+    Bv_star = float(np.linalg.norm(problem.times_B(v_star)))
+    return Bounds(lhs=_left_hand_side(run, w_star, v_star, rho), **_theorems(run, sums, Bv_star, rho), **sums)
+
+
+def _start(run: StochasticRun, w_star: np.ndarray, v_star: np.ndarray) -> dict[str, Any]:
+    """How far from u* the run starts."""
+    w, v = run.state.w - w_star, run.state.v - v_star
+    Bv = float(np.linalg.norm(run.problem.times_B(v)))
+    C = np.ones(run.problem.p) if run.problem.B is None else run.model.B.curvature
+    return {
+        "first_w": float(np.linalg.norm(w)),
+        "first_Bv": Bv,
+        "first_theta": float(np.linalg.norm(run.state.theta)),
+        "linearization": float(w @ _excess(run) @ w),
+        "majorization": run.beta * (float(C @ (v * v)) - Bv**2),
+    }
+
+
+def _replay(run: StochasticRun, samples: np.ndarray, w_star: np.ndarray) -> dict[str, Any]:
+    """Advance batch by batch, and add up what the theorems add up."""
+    R, etas, far_inf, far_2 = _excess(run), [], 0.0, 0.0
+    total = dict.fromkeys(("bregman_sum", "step_sum", "gradient_sum"), 0.0)
+    G = np.zeros_like(R)
+    for first in range(0, len(samples), run.batch_size):
+        before = run.state.w - w_star
+        run.advance(samples[first : first + run.batch_size])
+        if not run.is_finite():
+            raise ValueError(f"the run diverged in iteration {run.iteration}: try a smaller eta")
+        g, eta, after = run.state.g, run.eta, run.state.w - w_star
+        H = _dense_metric(run)
+        P = H + eta * R
+        total["bregman_sum"] += float(before @ P @ before - after @ P @ after) / eta
+        total["step_sum"] += eta * float(g @ np.linalg.solve(P, g))
+        total["gradient_sum"] += float(g @ np.linalg.solve(H, g))
+        far_inf, far_2 = max(far_inf, float(np.abs(before).max())), max(far_2, float(np.linalg.norm(before)))
+        G += np.outer(g, g)
+        etas.append(eta)
+    return total | {
+        "iterations": len(etas),
+        "eta": etas[0] if min(etas) == max(etas) else math.nan,
+        "column_norms": float(np.sqrt(np.diag(G)).sum()),
+        "root_trace": float(np.sqrt(np.maximum(np.linalg.eigvalsh(G), 0.0)).sum()),
+        "far_inf": far_inf,
+        "far_2": far_2,
+    }
+
+
+def _excess(run: StochasticRun) -> np.ndarray:
+    """R, by which the quadratic of the w-step exceeds ``beta A'A``."""
+    if not isinstance(run.method.Q, quadratics.Linearized):
+        return np.zeros((run.problem.d, run.problem.d))
+    return np.diag(run.method.Q.m) - run.beta * gram(run.problem.A, np.ones(run.problem.m))
+
+
+def _dense_metric(run: StochasticRun) -> np.ndarray:
+    """H_t as a matrix; one of the user's own by what it does to unit vectors."""
+    H, a, eye = run.method.metric, run.method.a, np.eye(run.problem.d)
+    if isinstance(H, metrics.IdentityState):
+        return eye
+    if isinstance(H, metrics.DiagonalState):
+        return np.diag(a + np.sqrt(H.squares))
+    if isinstance(H, metrics.FullState):
+        return a * eye + (H.U * H.roots) @ H.U.T
+    images = np.empty_like(eye)
+    for unit, image in zip(eye, images, strict=True):
+        metrics.apply(H, unit, image)
+    return a * eye + images
+
+
+def _left_hand_side(run: StochasticRun, w_star: np.ndarray, v_star: np.ndarray, rho: float) -> float:
+    problem, w_later = run.problem, run.w_mean + (run.state.w - run.w_first) / run.iteration
+    violated = float(np.linalg.norm(problem.residual(w_later, run.v_mean)))
+    return problem.objective(run.w_mean, run.v_mean) - problem.objective(w_star, v_star) + rho * violated
+
+
+def _theorems(run: StochasticRun, sums: dict[str, Any], Bv_star: float, rho: float) -> dict[str, Any]:
+    """The right-hand sides, from the sums."""
+    H, a, beta, eta, T = run.method.metric, run.method.a, run.beta, sums["eta"], sums["iterations"]
+    start = beta * sums["first_Bv"] ** 2 + sums["majorization"] + (rho + sums["first_theta"]) ** 2 / beta
+    printed = beta * Bv_star**2 + rho**2 / beta + 0.0 * eta  # NaN where eta varies: the paper has a constant one
+    both = sums["bregman_sum"] + sums["step_sum"]
+    found = {"theorem1": (both + start) / (2 * T), "theorem1_printed": (both + printed) / (2 * T)}
+    k = math.sqrt(1.0 + H.refresh * run.problem.d) if isinstance(H, metrics.FullState) else 1.0
+    for name, kind, S, D, slip in (
+        ("theorem2", metrics.DiagonalState, sums["column_norms"], sums["far_inf"], 2.0),
+        ("theorem3", metrics.FullState, sums["root_trace"], sums["far_2"], 1.0),
+    ):
+        holds = math.isfinite(eta) and isinstance(H, kind)
+        over_eta, rest = D**2 * S + a * sums["first_w"] ** 2, sums["linearization"] + start
+        values = {
+            name: (2 * eta * k * S + over_eta / eta + rest) / (2 * T),
+            f"{name}_printed": (2 * eta * S + slip * D**2 * S / eta + printed) / (2 * T),
+            f"{name}_eta": math.sqrt(over_eta / (2 * k * S)) if S > 0.0 else math.inf,
+            f"{name}_best": (2 * math.sqrt(2 * k * S * over_eta) + rest) / (2 * T),
+        }
+        found |= values if holds else dict.fromkeys(values, math.nan)
+    return found
+
+
+def _check_feasible(problem: Problem, w_star: np.ndarray, v_star: np.ndarray) -> None:
+    violated = float(np.linalg.norm(problem.residual(w_star, v_star)))
+    size = 1.0 + float(np.linalg.norm(problem.times_B(v_star))) + float(np.linalg.norm(problem.b))
+    if violated > FEASIBLE * size:
+        raise ValueError(f"w_star and v_star must satisfy A w + B v = b, got |A w + B v - b| = {violated:.3g}")
+    for name, point, part in (("w_star", w_star, problem.w_set), ("v_star", v_star, problem.penalty)):
+        outside = 0.0 if part is None else penalties.violation(part, point)
+        if outside > FEASIBLE * (1.0 + float(np.linalg.norm(point))):
+            raise ValueError(f"{name} must lie in its set, {type(part).__name__}, got a point {outside:.3g} outside")

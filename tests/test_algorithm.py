@@ -1,0 +1,343 @@
+"""Each run of the package is the run of the dense oracle on the same rows, whatever parts it is made of.
+
+Interpreted (``NUMBA_DISABLE_JIT=1``) the whole product of losses, penalties, metrics, w-steps and layouts is run;
+compiled, some combinations in which each part occurs.
+"""
+
+import dataclasses
+import itertools
+import os
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import oracle
+import pytest
+import scipy.sparse as sp
+
+from adasadmm import (
+    L1,
+    OADMM,
+    SADMM,
+    AdaSADMM,
+    Box,
+    ElasticNet,
+    EpsilonInsensitive,
+    Full,
+    GroupL2,
+    Hinge,
+    Huber,
+    L2Ball,
+    L2Squared,
+    Logistic,
+    NonNegative,
+    Poisson,
+    Problem,
+    Quantile,
+    Simplex,
+    Squared,
+    SquaredHinge,
+    Stack,
+    Zero,
+    metrics,
+    quadratics,
+    solve,
+    stepsizes,
+)
+
+INTERPRETED = bool(numba.config.DISABLE_JIT)
+N, D, M = 8, 4, 5
+SAMPLES = np.array([3, 1, 4, 1, 5, 0, 2, 6, 7, 3, 5])  # two rows come twice; batches of 3 leave a shorter one
+
+
+# --- a metric of a user's own ----------------------------------------------------------------------------------------
+
+
+class SumOfSquares(NamedTuple):
+    """``H_t = scale G_t``: no root is taken."""
+
+    scale: float
+
+
+class SumOfSquaresState(NamedTuple):
+    scale: float
+    G: np.ndarray
+
+
+@metrics.start.register
+def _(metric: SumOfSquares, d):
+    return SumOfSquaresState(metric.scale, np.zeros((d, d)))
+
+
+@metrics.observe.register
+def _(H: SumOfSquaresState, g):
+    for i in range(len(g)):
+        for j in range(len(g)):
+            H.G[i, j] += H.scale * g[i] * g[j]
+
+
+@metrics.apply.register
+def _(H: SumOfSquaresState, x, out):
+    for i in range(len(x)):
+        out[i] = 0.0
+        for j in range(len(x)):
+            out[i] += H.G[i, j] * x[j]
+
+
+def sum_of_squares(gradients, a, kept):
+    return a * np.eye(D) + 0.3 * np.transpose(gradients) @ gradients
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+
+LOSSES = {
+    "hinge": Hinge(),
+    "squared-hinge": SquaredHinge(),
+    "logistic": Logistic(),
+    "squared": Squared(),
+    "huber": Huber(0.8),
+    "epsilon": EpsilonInsensitive(0.3),
+    "quantile": Quantile(0.3),
+    "poisson": Poisson(),
+}
+PENALTIES = {  # each for v of length p
+    "l1": lambda p: L1(0.05),
+    "weighted-l1": lambda p: L1(0.1, np.linspace(0.0, 2.0, p)),
+    "elastic-net": lambda p: ElasticNet(0.2, 0.3),
+    "group": lambda p: GroupL2(0.1, [[2, 0], [1]]),
+    "weighted-group": lambda p: GroupL2(0.1, [[0], [1, 2]], [0.5, 2.0]),
+    "l2-squared": lambda p: L2Squared(0.4),
+    "zero": lambda p: Zero(),
+    "non-negative": lambda p: NonNegative(),
+    "box": lambda p: Box(-0.1, 0.2),
+    "box-each": lambda p: Box(np.linspace(-0.3, 0.0, p), np.append(np.linspace(0.1, 0.2, p - 1), np.inf)),
+    "ball": lambda p: L2Ball(0.2),
+    "simplex": lambda p: Simplex(0.5),
+    "stack": lambda p: Stack(((L1(0.05), slice(1, None, 2)), (NonNegative(), [0]))),  # from the third on, some are free
+}
+METRICS = {  # the package's, and the oracle's
+    "identity": ("identity", oracle.identity),
+    "diagonal": ("diagonal", oracle.diagonal),
+    "full": ("full", oracle.full),
+    "lagging": (Full(refresh=0.05), oracle.lagging(0.05)),
+    "own": (SumOfSquares(0.3), sum_of_squares),
+}
+STEPS = {
+    "constant": (0.4, oracle.constant(0.4)),
+    "1/t": (stepsizes.InverseTime(0.6), oracle.inverse_time(0.6)),
+    "1/sqrt(t)": (stepsizes.InverseSqrt(0.9), oracle.inverse_sqrt(0.9)),
+}
+LAYOUTS = {"dense": np.asarray, "csr": sp.csr_array}
+BOX, BALL = Box(-0.05, 0.1), L2Ball(0.1)
+
+
+def orthonormal(rows, columns):
+    return np.linalg.qr(np.random.default_rng(rows * columns).normal(size=(rows, columns)))[0]
+
+
+MATRICES_B = {
+    "-I": None,
+    "orthogonal": 2.0 * orthonormal(M, 3),
+    "parts": orthonormal(M, 4) * [2.0, 3.0, 0.5, 3.0],  # B'B is c I on each part of the stack, with a c for each
+    "general": np.random.default_rng(3).normal(size=(M, 3)),
+}
+
+
+def rows_of_data(loss):
+    """Rows with zeros, one of them empty, and targets that the loss accepts."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.7)
+    X[6] = 0.0
+    y = rng.normal(size=N)
+    if isinstance(loss, (Hinge, SquaredHinge, Logistic)):
+        y = np.where(y > 0.0, 1.0, -1.0)
+    return X, np.round(np.exp(y)) if isinstance(loss, Poisson) else y
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One combination, by the names of its parts."""
+
+    loss: str = "hinge"
+    penalty: str = "l1"
+    metric: str = "diagonal"
+    w_step: str = "linearized"
+    layout: str = "dense"
+    B: str = "-I"
+    b: bool = False
+    batch_size: int = 1
+    weights: bool = False
+    gamma_each: bool = False
+    step: str = "constant"
+    w_set: Any = None
+
+    def __str__(self):
+        return "-".join(
+            str(getattr(self, field.name)) if isinstance(field.default, str) else field.name
+            for field in dataclasses.fields(self)
+            if isinstance(field.default, str) and field.name not in ("B", "step")
+            or getattr(self, field.name) != field.default
+        )
+
+    @property
+    def gamma(self):
+        return np.array([0.3, 0.0, 0.1, 0.6]) if self.gamma_each else 0.2
+
+    @property
+    def data(self):
+        return rows_of_data(LOSSES[self.loss])
+
+    @property
+    def settings(self):
+        """What both the package and the oracle are given."""
+        rng = np.random.default_rng(2)
+        A = rng.normal(size=(M, D)) * (rng.random((M, D)) < 0.6)
+        B = MATRICES_B[self.B]
+        p = M if B is None else B.shape[1]
+        return {
+            "penalty": PENALTIES[self.penalty](p),
+            "A": A,
+            "B": B,
+            "b": rng.normal(size=M) if self.b else None,
+        }
+
+    @property
+    def sample_weight(self):
+        return np.random.default_rng(4).integers(0, 4, size=N) + 0.5 if self.weights else None
+
+    @property
+    def problem(self):
+        X, y = self.data
+        return Problem(
+            LAYOUTS[self.layout](X),
+            y,
+            loss=LOSSES[self.loss],
+            gamma=self.gamma,
+            w_set=self.w_set,
+            sample_weight=self.sample_weight,
+            **self.settings,
+        )
+
+    @property
+    def keeps_w_set(self):
+        return isinstance(self.w_set, Box) and self.w_step == "linearized" and self.metric in ("identity", "diagonal")
+
+    @property
+    def constraint(self):
+        return oracle.constraint_of(**self.settings, split_set=None if self.keeps_w_set else self.w_set)
+
+    @property
+    def solver(self):
+        return AdaSADMM(
+            METRICS[self.metric][0],
+            eta=STEPS[self.step][0],
+            a=0.7,
+            beta=1.3,
+            w_step=self.w_step,
+            batch_size=self.batch_size,
+        )
+
+    def history(self, **changes):
+        """The oracle's run."""
+        settings = {
+            "loss": LOSSES[self.loss],
+            "constraint": self.constraint,
+            "samples": SAMPLES,
+            "gamma": self.gamma,
+            "weights": 1.0 if self.sample_weight is None else self.sample_weight,
+            "batch_size": self.batch_size,
+            "metric": METRICS[self.metric][1],
+            "a": 0.7,
+            "eta": STEPS[self.step][1],
+            "beta": 1.3,
+            "w_step": self.w_step,
+            "box": self.w_set if self.keeps_w_set else None,
+        }
+        return oracle.algorithm1(*self.data, **{**settings, **changes})
+
+    @property
+    def tolerance(self):
+        """The root of a rank-deficient G turns a rounding of 1e-16 into one of 1e-8."""
+        return 1e-6 if self.metric in ("full", "lagging") else 1e-9
+
+
+def assert_same_run(result, history, problem, tolerance=1e-9):
+    """All iterates and means are those of the oracle; data, and so iterates, are of the size of 1."""
+    for got, wanted in (
+        (result.w, history.W[-1]),
+        (result.v, history.V[-1][: problem.p]),
+        (result.theta, history.Theta[-1][: problem.m]),
+        (result.w_mean, history.w_mean),
+        (result.v_mean, history.v_mean[: problem.p]),
+    ):
+        np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+
+
+def whole_product():
+    """Every combination of the five parts; the other settings go round, each with its own period."""
+    names = itertools.product(LOSSES, PENALTIES, METRICS, ("linearized", "exact"), LAYOUTS)
+    for k, (loss, penalty, metric, w_step, layout) in enumerate(names):
+        options = {
+            "B": ("-I", "orthogonal", "general")[k // 20 % 3],
+            "b": k // 7 % 2 == 0,
+            "batch_size": (1, 3)[k // 3 % 2],
+            "weights": k // 11 % 2 == 0,
+            "gamma_each": k // 13 % 2 == 0,
+            "step": tuple(STEPS)[k // 4 % 3],
+            "w_set": (None, BOX, BALL)[k // 17 % 3],
+        }
+        yield Case(loss, penalty, metric, w_step, layout, **options)
+
+
+COVERING = [
+    Case("hinge", "l1", "diagonal", "linearized", "csr"),
+    Case("hinge", "l1", "full", "exact", "dense", b=True, gamma_each=True),
+    Case("squared-hinge", "weighted-l1", "identity", "exact", "csr", step="1/t", batch_size=3),
+    Case("logistic", "elastic-net", "lagging", "linearized", "dense", weights=True),
+    Case("logistic", "zero", "diagonal", "exact", "csr", B="general", b=True),
+    Case("squared", "group", "own", "exact", "dense", b=True, batch_size=3),
+    Case("squared", "weighted-group", "diagonal", "exact", "csr", B="orthogonal", weights=True),
+    Case("huber", "l2-squared", "own", "linearized", "csr", gamma_each=True, step="1/sqrt(t)"),
+    Case("epsilon", "non-negative", "lagging", "exact", "csr", step="1/sqrt(t)", w_set=BALL),
+    Case("quantile", "box-each", "diagonal", "linearized", "dense", w_set=BOX, weights=True, batch_size=3),
+    Case("quantile", "ball", "identity", "linearized", "csr", B="orthogonal", b=True, w_set=BALL),
+    Case("poisson", "simplex", "full", "linearized", "dense", step="1/t", B="general"),
+    Case("poisson", "box", "identity", "linearized", "csr", gamma_each=True),
+    Case("hinge", "stack", "diagonal", "linearized", "dense", B="parts", b=True, weights=True, gamma_each=True),
+]
+
+
+@pytest.mark.parametrize("case", [*COVERING, *(whole_product() if INTERPRETED else ())], ids=str)
+def test_run_is_that_of_the_oracle(case):
+    problem = case.problem
+    result = solve(problem, case.solver, samples=SAMPLES)
+    history = case.history()
+    assert_same_run(result, history, problem, case.tolerance)
+    inside = history.V[-1][problem.p :] if len(history.V[-1]) > problem.p else history.W[-1]
+    np.testing.assert_allclose(result.w_feasible, inside, rtol=case.tolerance, atol=case.tolerance)
+
+
+if not INTERPRETED:
+
+    @pytest.mark.slow
+    def test_run_is_that_of_the_oracle_for_the_whole_product():
+        """Compiling all combinations would take hours; the same source runs interpreted."""
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
+        run = subprocess.run(
+            [*command, "-k", "test_run_is_that_of_the_oracle"],
+            env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+            capture_output=True,
+            text=True,
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+        assert f"{len(list(whole_product())) + len(COVERING)} passed" in run.stdout
+
+
+def test_each_part_occurs_in_the_covering():
+    for field, names in (("loss", LOSSES), ("penalty", PENALTIES), ("metric", METRICS), ("layout", LAYOUTS)):
+        assert {getattr(case, field) for case in COVERING} == set(names)
+    assert {(case.metric, case.w_step) for case in COVERING} == set(itertools.product(METRICS, ("linearized", "exact")))
+    assert {case.step for case in COVERING} == set(STEPS)
+    assert {case.B for case in COVERING} == set(MATRICES_B)

@@ -1,0 +1,221 @@
+"""What is compiled when: the promises that make a plug-in in Python as fast and as safe as a built-in part."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from adasadmm import ADMM, L1, AdaSADMM, Hinge, Problem, Squared, losses, metrics, penalties, solve
+from adasadmm.algorithm import algorithm1
+from adasadmm.batch import pass_over_rows
+
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="without the compiler there is nothing to promise"),
+]
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 4))
+Y = np.sign(X[:, 0] + 0.1)
+A = np.eye(4)[:-1] - np.eye(4)[1:]
+
+
+def problem(loss=None, penalty=None, X=X, y=Y):
+    loss = Hinge() if loss is None else loss
+    return Problem(X, y, loss=loss, penalty=L1(0.1) if penalty is None else penalty, A=A, gamma=0.1)
+
+
+def test_a_second_call_compiles_nothing():
+    solve(problem(), AdaSADMM(eta=1.0))
+    solve(problem(), ADMM())
+    before = len(algorithm1.signatures), len(pass_over_rows.signatures)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    for data in (X, np.asfortranarray(X), X.astype(np.float32), read_only, X[::1], np.repeat(X, 2, axis=1)[:, ::2]):
+        solve(problem(penalty=L1(1), X=data, y=Y.astype(int)), AdaSADMM(eta=2, a=3))
+        solve(problem(penalty=L1(np.float32(1)), X=data), ADMM())
+    assert (len(algorithm1.signatures), len(pass_over_rows.signatures)) == before
+
+
+FIT = """
+import numpy as np, numba
+from adasadmm import *
+from adasadmm import _jit
+{more}
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20, 3)); y = np.sign(X[:, 0])
+problem = Problem(X, y, loss={loss}, penalty=L1(0.1), A=np.eye(3), gamma=0.1)
+result = solve(problem, AdaSADMM(eta=1.0), epochs=1)
+print(result.w.tobytes().hex(), sum(sum(k.stats.cache_misses.values()) for k in _jit._kernels if hasattr(k, "stats")))
+"""
+
+
+def run(code, cache, **environment):
+    """Run a script in a process of its own; what it printed, as words."""
+    script = pathlib.Path(cache) / "script.py"
+    script.write_text(textwrap.dedent(code))
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
+    done = subprocess.run(
+        [sys.executable, script],
+        env={**kept, "NUMBA_CACHE_DIR": str(pathlib.Path(cache) / "numba"), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+PLUG_IN = """
+from typing import NamedTuple
+from adasadmm import losses
+
+class Mine(NamedTuple):
+    scale: float = 1.0
+
+@losses.value.register
+def _(loss: Mine, z, y): return loss.scale * abs(z - y)
+
+@losses.slope.register
+def _(loss: Mine, z, y): return loss.scale * {slope} * (1.0 if z > y else -1.0)
+"""
+
+
+def test_a_second_process_compiles_nothing_and_has_the_same_bits(tmp_path):
+    code = FIT.format(more="", loss="Hinge()")
+    first, again = run(code, tmp_path), run(code, tmp_path)
+    assert int(first[1]) > 0
+    assert int(again[1]) == 0
+    assert first[0] == again[0]
+
+
+def test_editing_a_plug_in_changes_the_result_at_once(tmp_path):
+    code = FIT.format(more=f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom mine import Mine", loss="Mine()")
+    (tmp_path / "mine.py").write_text(PLUG_IN.format(slope="1.0"))
+    first = run(code, tmp_path)
+    unchanged = run(code, tmp_path)
+    (tmp_path / "mine.py").write_text(PLUG_IN.format(slope="0.0"))
+    edited = run(code, tmp_path)
+    assert int(unchanged[1]) == 0
+    assert unchanged[0] == first[0] != edited[0]
+    assert set(edited[0]) == {"0"}  # a slope of 0 leaves w at 0
+
+
+def test_importing_works_where_no_cache_folder_is_writable(tmp_path):
+    # No folder that numba could use: its own choice, the user's cache and the one beside the source are all files.
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a folder should be")
+    code = """
+    import numba.core.caching as caching
+    class Nowhere:
+        @classmethod
+        def from_function(cls, *args): return None
+    caching.FunctionCache._impl_class._locator_classes[:] = [Nowhere]
+    """ + textwrap.indent(FIT.format(more="", loss="Hinge()"), "    ")
+    words = run(code, tmp_path, HOME=str(blocked), XDG_CACHE_HOME=str(blocked))
+    assert len(words) == 2
+
+
+class Absolute(NamedTuple):
+    scale: float = 1.0
+
+
+@losses.value.register
+def _(loss: Absolute, z, y):
+    return loss.scale * abs(z - y)
+
+
+@losses.slope.register
+def _(loss: Absolute, z, y):
+    return loss.scale * (1.0 if z > y else -1.0)
+
+
+def test_registering_again_recompiles():
+    first = solve(problem(Absolute()), AdaSADMM(eta=1.0)).w
+    old = losses.slope.dispatch(Absolute)
+    try:
+
+        @losses.slope.register(Absolute)
+        def nothing(loss, z, y):
+            return 0.0
+
+        assert not solve(problem(Absolute()), AdaSADMM(eta=1.0)).w.any()
+    finally:
+        losses.slope.register(Absolute, old)
+    np.testing.assert_array_equal(solve(problem(Absolute()), AdaSADMM(eta=1.0)).w, first)
+
+
+def test_a_local_class_under_postponed_annotations_registers(tmp_path):
+    local = """
+def local():
+    from typing import NamedTuple
+    class Mine(NamedTuple):
+        scale: float = 1.0
+    @losses.value.register
+    def _(loss: Mine, z, y): return loss.scale * abs(z - y)
+    @losses.slope.register
+    def _(loss: Mine, z, y): return loss.scale * (1.0 if z > y else -1.0)
+    return Mine
+Mine = local()
+"""
+    code = "from __future__ import annotations\n" + FIT.format(more=local, loss="Mine()")
+    assert len(run(code, tmp_path)) == 2
+
+
+def test_a_metric_of_ones_own_is_compiled_and_equals_the_built_in():
+    def own(state, g):
+        for j in range(len(g)):
+            state.squares[j] += g[j] * g[j]
+
+    metrics.observe.register(OwnState, own)
+    result = solve(problem(), AdaSADMM(metric=Own(), eta=1.0))
+    np.testing.assert_allclose(result.w, solve(problem(), AdaSADMM(eta=1.0)).w, rtol=1e-9)
+
+
+class Own(NamedTuple):
+    pass
+
+
+class OwnState(NamedTuple):
+    squares: np.ndarray
+
+
+@metrics.start.register
+def _(metric: Own, d):
+    return OwnState(np.zeros(d))
+
+
+@metrics.apply.register
+def _(state: OwnState, x, out):
+    for j in range(len(x)):
+        out[j] = np.sqrt(state.squares[j]) * x[j]
+
+
+class Ridge(NamedTuple):
+    nu: float
+
+
+@penalties.value.register
+def _(penalty: Ridge, v):
+    return 0.5 * penalty.nu * np.dot(v, v)
+
+
+@penalties.prox.register
+def _(penalty: Ridge, x, tau, out):
+    for k in range(len(x)):
+        out[k] = x[k] / (1.0 + tau * penalty.nu)
+
+
+def test_a_penalty_of_ones_own_equals_the_built_in():
+    from adasadmm import L2Squared
+
+    mine = solve(problem(Squared(), Ridge(0.3)), AdaSADMM(eta=1.0))
+    built_in = solve(problem(Squared(), L2Squared(0.3)), AdaSADMM(eta=1.0))
+    np.testing.assert_allclose(mine.w, built_in.w, rtol=1e-12)
+    assert "Ridge has no penalties.conjugate" in mine.certificate.reason
