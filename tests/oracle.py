@@ -178,6 +178,9 @@ def lagging(refresh):
     return metric
 
 
+# A step size is a function of t and of the iterates so far.
+
+
 def constant(eta):
     return lambda t, W: eta
 
@@ -214,6 +217,13 @@ class History(NamedTuple):
     def v_mean(self):
         return self.V[1:].mean(axis=0)
 
+    def w_average(self, rhos):
+        """``mean_t = mean_{t-1} + rho_t (w_{t+1} - mean_{t-1})``."""
+        mean = self.W[0]
+        for rho, w in zip(rhos, self.W[1:], strict=True):
+            mean = mean + rho * (w - mean)
+        return mean
+
 
 def algorithm1(
     X,
@@ -231,13 +241,14 @@ def algorithm1(
     beta=1.0,
     w_step="exact",
     box=None,
+    start=None,
 ):
-    """Algorithm 1 from zero. ``box`` is a set of w that the w-step itself respects."""
+    """Algorithm 1 from ``start`` (w_1, v_1, theta_1) or zero; ``box`` is a set of w that the w-step itself respects."""
     d = X.shape[1]
     A, B, b, *_ = constraint
     c = np.ones(len(y)) * weights / np.mean(weights)
     M = np.diag(beta * np.abs(A).T @ np.abs(A).sum(axis=1)) if w_step == "linearized" else beta * A.T @ A
-    w, v, theta = np.zeros(d), np.zeros(B.shape[1]), np.zeros(len(A))
+    w, v, theta = start or (np.zeros(d), np.zeros(B.shape[1]), np.zeros(len(A)))
     W, V, Theta, etas, gradients, kept = [w], [v], [theta], [], [], {}
     for t, first in enumerate(range(0, len(samples), batch_size), start=1):
         rows = samples[first : first + batch_size]

@@ -13,7 +13,6 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from adasadmm import losses, penalties
 from adasadmm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Poisson, Quantile, Squared, SquaredHinge
 from adasadmm.penalties import L1, Box, ElasticNet, GroupL2, L2Ball, NonNegative, Simplex, Stack
 from adasadmm.problem import Problem

@@ -17,6 +17,7 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import config, njit, types
 from numba.core.caching import FunctionCache
 from numba.core.registry import cpu_target
@@ -87,7 +88,7 @@ def at(values, k):
     """The k-th of some values, a number that stands for all of them, or 1 for None: compiled code decides by type."""
     if values is None:
         return 1.0
-    return values if isinstance(values, (int, float)) else values[k]
+    return values[k] if np.ndim(values) else values
 
 
 @overload(at, jit_options=_OPTIONS)
@@ -142,10 +143,14 @@ class _SourceAwareCache(FunctionCache):
 
     def _index_key(self, sig, codegen):
         classes = {cls for argument in sig for cls in _plug_in_classes(argument)}
+        names = {f"{cls.__module__}.{cls.__qualname__}" for cls in classes}
         plug_ins = {_digest(g.dispatch(cls)) for g in _generics for cls in classes}
         inside = (*_inlined, *(g.declaration for g in _generics), *(kernel.py_func for kernel in _kernels))
         files = {_file_digest(function.__code__.co_filename) for function in inside}
-        return (*super()._index_key(sig, codegen), tuple(sorted(files)), tuple(sorted(plug_ins)))
+        # Text only: the index is one file for all processes, and one that kept classes could not be read where the
+        # module of somebody's plug-in cannot be imported.
+        own = repr(super()._index_key(sig, codegen)[1:])
+        return "|".join([str(sig), own, *sorted(names), *sorted(files), *sorted(plug_ins)])
 
 
 def _plug_in_classes(numba_type: Any) -> set[type]:

@@ -36,8 +36,7 @@ HALVINGS = 50
 
 def certify(problem: Problem, w: np.ndarray, v: np.ndarray, s: np.ndarray, theta: np.ndarray) -> Certificate:
     """What the point (w, v) and the dual point (s, theta) prove together."""
-    points = [w] if problem.w_copy is None else [w, v[problem.w_copy]]
-    primal, reason = min(primal_value(problem, point, v) for point in points)
+    primal, reason = primal_value(problem, w if problem.w_copy is None else v[problem.w_copy], v)
     dual, dual_residual, dual_reason = dual_value(problem, w, s, theta)
     return Certificate(
         primal=primal,
@@ -61,18 +60,26 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
 
 
 def primal_value(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[float, str]:
-    """The objective at w and the v that belongs to it; infinite, with the reason, where that point is not feasible.
+    """The objective at w and the v that belongs to it; where that is not feasible, at a feasible point nearby.
 
-    Where B does not make v a function of w, the objective at the feasible point nearest to (w, v).
+    Infinite, with the reason, where none is known.
     """
     own = problem.v_of(w)
-    w, v = _onto_constraint(problem, w, v) if own is None else (w, own)
-    missed = float(np.max(np.abs(problem.residual(w, v)), initial=0.0))
-    if missed > ROUNDING * (1.0 + max(np.max(np.abs(x), initial=0.0) for x in (w, v, problem.b))):
-        return math.inf, f"no feasible v is known: the constraint is missed by {missed:.1e}"
+    if own is not None:
+        value, reason = _feasible_value(problem, w, own)
+        if not reason:
+            return value, reason
+    return _feasible_value(problem, *_onto_constraint(problem, w, v))
+
+
+def _feasible_value(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[float, str]:
+    """The objective at a point; infinite, with the reason, where it is not feasible."""
+    missed = _largest_entry(problem.residual(w, v))
+    if missed > ROUNDING * (1.0 + max(map(_largest_entry, (w, v, problem.b)))):
+        return math.inf, f"no feasible point is known: the nearest one found misses the constraint by {missed:.1e}"
     for name, where, point in (("w_set", problem.w_set, w), ("the penalty's set", problem.penalty, v)):
         outside = 0.0 if where is None else penalties.violation(where, point)
-        if outside > ROUNDING * (1.0 + float(np.max(np.abs(point), initial=0.0))):
+        if outside > ROUNDING * (1.0 + _largest_entry(point)):
             return math.inf, f"the point lies {outside:.1e} outside {name}"
     return problem.objective(w, v), ""
 
@@ -118,22 +125,28 @@ def with_dual(problem: Problem, certificate: Certificate, dual: float) -> Certif
     return dataclasses.replace(certificate, dual=dual, gap=certificate.primal - dual, relative_gap=gap)
 
 
+def _parts(problem: Problem) -> list:
+    """The penalties of v, one by one."""
+    stacked = isinstance(problem.penalty, penalties.Stack)
+    return [part for part, _ in problem.penalty.parts] if stacked else [problem.penalty]
+
+
 def _missing_conjugate(problem: Problem) -> str:
     for function, part in ((losses.conjugate, problem.loss), (losses.domain, problem.loss)):
         if not is_registered(function, part):
             return f"{type(part).__name__} has no losses.{function.__name__}: no dual value"
-    stacked = isinstance(problem.penalty, penalties.Stack)
-    parts = [part for part, _ in problem.penalty.parts] if stacked else [problem.penalty]
-    for part in parts:
+    for part in _parts(problem):
         if not is_registered(penalties.conjugate, part):
             return f"{type(part).__name__} has no penalties.conjugate: no dual value"
     return ""
 
 
 def _onto_constraint(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The point nearest to (w, v) with ``A w + B v = b``."""
-    both = sp.hstack([to_scipy(problem.A), to_scipy(problem.B)], format="csr")
-    step = _least_squares(both, problem.residual(w, v))
+    """The point nearest to (w, v) with ``A w + B v = b``; a v inside a set stays as it is."""
+    A = to_scipy(problem.A)
+    if problem.B is None or any(isinstance(part, penalties.SETS) for part in _parts(problem)):
+        return w - _least_squares(A, problem.residual(w, v)), v
+    step = _least_squares(sp.hstack([A, to_scipy(problem.B)], format="csr"), problem.residual(w, v))
     return w - step[: problem.d], v - step[problem.d :]
 
 

@@ -112,7 +112,7 @@ class GroupL2(_GroupFields):
 
     def __new__(cls, nu: float, groups: Sequence, weights: Any = None) -> GroupL2:
         """Keep the groups as one array of members and the places where each group starts."""
-        arrays = [np.asarray(group, dtype=np.int64).reshape(-1) for group in groups]
+        arrays = [indices(group, "groups of GroupL2") for group in groups]
         members = np.concatenate([*arrays, np.empty(0, np.int64)])
         starts = np.cumsum([0, *(len(group) for group in arrays)])
         return super().__new__(cls, nu, members, starts, weights)
@@ -147,12 +147,24 @@ class Stack(NamedTuple):
     parts: Sequence
 
 
+def indices(rows: Any, name: str, m: int = 0) -> np.ndarray:
+    """Rows given as a slice (of m), a mask or numbers, as an array of whole numbers."""
+    if isinstance(rows, slice):
+        return np.arange(m)[rows]
+    array = np.asarray(rows).reshape(-1)
+    if array.dtype == bool:
+        return np.flatnonzero(array)
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be whole numbers, got {rows!r}")
+    return array.astype(np.int64)
+
+
 def linked(stack: Stack, m: int, scales: Sequence[float] | None = None) -> Part | Zero:
     """A stack over ``m`` rows as a chain of parts, the form that compiled code walks through."""
     chain: Part | Zero = Zero()
     scales = [1.0] * len(stack.parts) if scales is None else scales
     for (penalty, rows), scale in zip(reversed(tuple(stack.parts)), reversed(scales), strict=True):
-        chain = Part(penalty, np.arange(m)[rows].reshape(-1), float(scale), chain)
+        chain = Part(penalty, indices(rows, "rows of Stack", m), float(scale), chain)
     return chain
 
 
@@ -494,7 +506,7 @@ def _(penalty, m):
 
 @check.register(Stack)
 def _(penalty, m):
-    taken = [np.arange(m)[rows].reshape(-1) if isinstance(rows, slice) else rows for _, rows in penalty.parts]
+    taken = [indices(rows, "rows of Stack", m) for _, rows in penalty.parts]
     _check_rows("rows of Stack", np.concatenate([*taken, np.empty(0, np.int64)]), m)
     for (part, _), rows in zip(penalty.parts, taken, strict=True):
         check(part, len(rows))

@@ -233,10 +233,13 @@ def _as_penalty(penalty: Any, p: int, name: str) -> Any:
         return penalty
     parts = []
     for part, rows in penalty.parts:
-        rows = rows if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64).reshape(-1)
-        parts.append((_checked(penalties, as_part(part, name), name, ("value", "prox")), rows))
-    penalties.check(penalties.Stack(tuple(parts)), p)
-    return penalties.Stack(tuple((part, np.arange(p)[rows]) for part, rows in parts))
+        if isinstance(part, penalties.Stack):
+            raise TypeError(f"{name}: a Stack cannot hold a Stack; list its parts with their rows instead")
+        part = _checked(penalties, as_part(part, name), name, ("value", "prox"))
+        parts.append((part, penalties.indices(rows, "rows of Stack", p)))
+    stack = penalties.Stack(tuple(parts))
+    penalties.check(stack, p)
+    return stack
 
 
 def _checked(module: Any, part: Any, name: str, functions: tuple[str, ...]) -> Any:

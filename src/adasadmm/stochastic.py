@@ -109,10 +109,8 @@ class StochasticRun:
     def certify(self) -> Certificate:
         """The certificate of the average, its dual point from the slopes there."""
         w = self.w_average
-        v = self.problem.v_of(w)
         s = duality.slopes(self.problem, self.problem.predictions(w))
-        v = self.v_mean if v is None or self.problem.w_copy is not None else v
-        return duality.certify(self.problem, w, v, s, self.state.theta)
+        return duality.certify(self.problem, w, self.v_mean, s, self.state.theta)
 
     # --- save, and go on ---------------------------------------------------------------------------------------------
 
