@@ -1,7 +1,7 @@
 """The algorithms in dense NumPy, one line for one line of the paper: what the package's runs are held against.
 
-Nothing here is fast, compiled or shared with the package: matrices are dense, systems are solved by ``np.linalg.solve``,
-each prox is a formula or a bisection. Losses and penalties are the package's records, read for their parameters only.
+Nothing here is fast, compiled or shared with the package: matrices are dense, systems go to ``np.linalg.solve``, each
+prox is a formula or a bisection. Losses and penalties are the package's records, read for their parameters only.
 """
 
 from typing import NamedTuple
@@ -102,6 +102,22 @@ def parts_of(penalty, size):
     return [*parts, (Zero(), free)] if len(free) else parts
 
 
+PENALTY_VALUES = {  # 0 for sets
+    "L1": lambda p, v: p.nu * np.sum(np.abs(v) * (1 if p.weights is None else p.weights)),
+    "ElasticNet": lambda p, v: p.nu * (p.l1_ratio * np.abs(v).sum() + (1 - p.l1_ratio) / 2 * v @ v),
+    "GroupL2": lambda p, v: (
+        p.nu
+        * sum(np.linalg.norm(v[group]) * (1 if p.weights is None else p.weights[g]) for g, group in enumerate(p.groups))
+    ),
+    "L2Squared": lambda p, v: p.nu / 2 * v @ v,
+}
+
+
+def penalty_value(penalty, v):
+    parts = parts_of(penalty, len(v))
+    return sum(PENALTY_VALUES.get(type(p).__name__, lambda p, v: 0.0)(p, v[rows]) for p, rows in parts)
+
+
 class Constraint(NamedTuple):
     """``A w + B v = b``, the parts of phi, and for each part the c that stands for B'B there."""
 
@@ -134,7 +150,7 @@ def constraint_of(penalty, A, B, b, split_set=None):
 
 def argmin_v(constraint, Aw, v, theta, beta):
     """``argmin_v phi(v) - <theta, Bv> + beta/2 |Aw + Bv - b|^2``, where B'B is not c I with |B|^2 I in its place."""
-    A, B, b, parts, curvatures = constraint
+    _, B, b, parts, curvatures = constraint
     pull = B.T @ (beta * (Aw + B @ v - b) - theta)
     following = v.copy()
     for (penalty, rows), c in zip(parts, curvatures, strict=True):

@@ -40,6 +40,7 @@ from adasadmm import (
     Squared,
     SquaredHinge,
     Stack,
+    Status,
     Zero,
     metrics,
     quadratics,
@@ -186,7 +187,7 @@ class Case:
         return "-".join(
             str(getattr(self, field.name)) if isinstance(field.default, str) else field.name
             for field in dataclasses.fields(self)
-            if isinstance(field.default, str) and field.name not in ("B", "step", "average")
+            if (isinstance(field.default, str) and field.name not in ("B", "step", "average"))
             or getattr(self, field.name) != field.default
         )
 
@@ -202,7 +203,7 @@ class Case:
     def settings(self):
         """What both the package and the oracle are given."""
         rng = np.random.default_rng(2)
-        A = rng.normal(size=(M, D)) * (rng.random((M, D)) < 0.6)
+        A = 0.4 * rng.normal(size=(M, D)) * (rng.random((M, D)) < 0.6)
         B = MATRICES_B[self.B]
         p = M if B is None else B.shape[1]
         return {
@@ -274,7 +275,7 @@ class Case:
 
 
 def assert_same_run(result, history, problem, tolerance=1e-9):
-    """All iterates and means are those of the oracle; data, and so iterates, are of the size of 1."""
+    """All iterates and means are those of the oracle."""
     for got, wanted in (
         (result.w, history.W[-1]),
         (result.v, history.V[-1][: problem.p]),
@@ -286,7 +287,9 @@ def assert_same_run(result, history, problem, tolerance=1e-9):
 
 
 def assert_close(got, wanted, tolerance=1e-9):
-    np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+    """Relative to the largest entry; a vector that is all but 0 counts as one of the size of 1e-3."""
+    size = max(np.abs(wanted).max(), 1e-3)
+    np.testing.assert_allclose(got, wanted, rtol=0.0, atol=tolerance * size)
 
 
 def whole_product():
@@ -335,7 +338,8 @@ def test_run_is_that_of_the_oracle(case):
 
 
 def test_each_part_occurs_among_the_compiled_cases():
-    for field, names in (("loss", LOSSES), ("metric", METRICS), ("layout", LAYOUTS), ("step", STEPS), ("B", MATRICES_B)):
+    parts = {"loss": LOSSES, "metric": METRICS, "layout": LAYOUTS, "step": STEPS, "B": MATRICES_B}
+    for field, names in parts.items():
         assert {getattr(case, field) for case in COVERING} == set(names)
     assert {case.penalty for case in COVERING} == set(PENALTIES) - IN_STACK
 
@@ -352,3 +356,261 @@ if not INTERPRETED:
             text=True,
         )
         assert run.returncode == 0, run.stdout + run.stderr
+
+
+# --- the solvers' own words ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma_each", [False, True])
+def test_sadmm_takes_its_step_from_gamma(gamma_each):
+    """``1/(gamma t)``, for a vector with its smallest positive entry."""
+    case = dataclasses.replace(COVERING[3], gamma_each=gamma_each)
+    result = solve(case.problem, SADMM(beta=1.3, batch_size=3), samples=SAMPLES)
+    eta = oracle.inverse_time(0.1 if gamma_each else 0.2)
+    assert_same_run(result, case.history(eta=eta), case.problem)
+
+
+def test_sadmm_with_a_number_falls_with_the_root_of_t():
+    case = COVERING[6]
+    result = solve(case.problem, SADMM(0.9, beta=1.3, w_step="linearized"), samples=SAMPLES)
+    assert_same_run(result, case.history(), case.problem)
+
+
+def test_auto_settings_are_in_units_of_the_first_gradient():
+    case = Case("hinge", "l1", "diagonal", "linearized", "csr")
+    X, y = case.data
+    unit = np.abs(oracle.slope(Hinge(), 0.0, y[0]) * X[0]).max()
+    solver = AdaSADMM(beta="auto", a=0.7, average="step-weighted")
+    result = solve(case.problem, solver, samples=SAMPLES)
+    history = case.history(a=0.7 * unit, beta=unit**2, eta=oracle.travelled(1e-3 / unit, np.inf))
+    assert_same_run(result, history, case.problem)
+    squares = np.square(history.etas)
+    assert_close(result.w_average, history.w_average(squares / np.cumsum(squares)))
+
+
+def test_the_lagging_metric_takes_fewer_roots_and_another_way():
+    case = Case("poisson", "l1", "lagging", "exact")
+    taken = set()
+    lagging = oracle.lagging(0.05)
+
+    def counting(gradients, a, kept):
+        H = lagging(gradients, a, kept)
+        taken.add(kept["taken"])
+        return H
+
+    history = case.history(metric=counting)
+    assert 1 < len(taken) < len(SAMPLES)
+    assert np.abs(history.W[-1] - case.history(metric=oracle.full).W[-1]).max() > 1e-4
+
+
+def online_product():
+    """Every loss with every penalty and layout; general matrices B and conjugate gradients go round."""
+    for k, (loss, penalty, layout) in enumerate(itertools.product(LOSSES, PENALTIES, LAYOUTS)):
+        B, w_step = ("-I", "general")[k // 3 % 2], ("spectral", "exact")[k // 5 % 2]
+        yield Case(loss, penalty, layout=layout, B=B, w_step=w_step)
+
+
+ONLINE = [Case("logistic", "l1", layout="csr", w_step="spectral")]
+
+
+@pytest.mark.parametrize("case", [*ONLINE, *(online_product() if INTERPRETED else ())], ids=str)
+def test_oadmm_is_that_of_the_oracle(monkeypatch, case):
+    """The rows hold an empty one, along which the loss cannot pull."""
+    case = dataclasses.replace(case, b=True, weights=True, gamma_each=True)
+    if case.w_step == "exact":
+        monkeypatch.setattr(quadratics, "SPECTRAL_MOST", 0)  # as for more features: conjugate gradients
+    result = solve(case.problem, OADMM(0.4, beta=1.3), samples=SAMPLES)
+    history = oracle.online(
+        *case.data,
+        loss=LOSSES[case.loss],
+        constraint=case.constraint,
+        samples=SAMPLES,
+        gamma=case.gamma,
+        weights=case.sample_weight,
+        eta=oracle.constant(0.4),
+        beta=1.3,
+    )
+    assert_same_run(result, history, case.problem)
+
+
+# --- the order of rows, and going on ---------------------------------------------------------------------------------
+
+
+def assert_same_bits(one, other):
+    for name in ("w", "v", "theta", "w_mean", "v_mean", "w_average", "w_feasible"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+@each_case
+def test_same_seed_same_bits(case):
+    one, again, other = (solve(case.problem, case.solver, seed=seed) for seed in (5, 5, 6))
+    assert_same_bits(one, again)
+    assert (one.w != other.w).any()
+
+
+def test_the_given_order_is_that_of_the_rows():
+    case = COVERING[0]
+    given = solve(case.problem, case.solver, epochs=2, order="given")
+    assert_same_bits(given, solve(case.problem, case.solver, samples=np.tile(np.arange(N), 2)))
+
+
+@pytest.mark.parametrize("order", ["permute", "replace"])
+def test_the_drawn_order_is_that_of_the_seed(order):
+    case, rng = COVERING[0], np.random.default_rng(11)
+    draws = [rng.permutation(N) if order == "permute" else rng.integers(N, size=N) for _ in range(2)]
+    drawn = solve(case.problem, case.solver, epochs=1.5, order=order, seed=11)
+    assert_same_bits(drawn, solve(case.problem, case.solver, samples=np.concatenate(draws)[: N + N // 2]))
+
+
+@each_case
+def test_two_halves_are_one_run(case):
+    problem, solver = case.problem, case.solver
+    whole = solve(problem, solver, samples=SAMPLES, trace_every=0.1)
+    first = solve(problem, solver, samples=SAMPLES[:6], trace_every=0.1)
+    kept = dataclasses.replace(first, w=first.w.copy(), w_mean=first.w_mean.copy())
+    second = solve(problem, solver, samples=SAMPLES[6:], start=first, trace_every=0.1)
+    assert_same_bits(whole, second)
+    for name in set(whole.trace) - {"seconds"}:
+        np.testing.assert_array_equal(whole.trace[name], np.append(first.trace[name], second.trace[name]))
+    np.testing.assert_array_equal(kept.w, first.w)  # a start can be gone on from more than once
+    assert_same_bits(second, solve(problem, solver, samples=SAMPLES[6:], start=first))
+
+
+def test_going_on_with_other_rows_is_one_run():
+    """Blocks of a stream: each problem holds its own rows, the run is that over all of them."""
+    case = COVERING[0]
+    X, y = case.data
+    blocks = [
+        Problem(sp.csr_array(X[rows]), y[rows], loss=Hinge(), gamma=case.gamma, **case.settings)
+        for rows in (slice(0, 3), slice(3, None))
+    ]
+    result = None
+    for block in blocks:
+        result = solve(block, case.solver, epochs=1, order="given", start=result)
+    assert_same_bits(result, solve(case.problem, case.solver, epochs=1, order="given"))
+
+
+@pytest.mark.parametrize("change", ["A", "b", "gamma", "metric"])
+def test_going_on_with_another_quadratic_starts_a_new_run(change):
+    """Only w, v and theta are taken over: what the old run knows of A, b and gamma does not hold any more."""
+    case = COVERING[0]
+    X, y = case.data
+    first = solve(case.problem, case.solver, samples=SAMPLES)
+    settings, gamma, solver, metric = case.settings, case.gamma, case.solver, oracle.diagonal
+    if change == "A":
+        settings["A"] = 7.0 * settings["A"][::-1]
+    elif change == "b":
+        settings["b"] = np.linspace(-1.0, 1.0, M)
+    elif change == "gamma":
+        gamma = np.linspace(0.0, 3.0, D)
+    else:
+        solver, metric = dataclasses.replace(solver, metric=metrics.Identity()), oracle.identity
+        first = solve(case.problem, dataclasses.replace(solver, metric=metrics.Diagonal()), samples=SAMPLES)
+    problem = Problem(sp.csr_array(X), y, loss=Hinge(), gamma=gamma, **settings)
+    result = solve(problem, solver, samples=SAMPLES, start=first)
+    history = case.history(
+        constraint=oracle.constraint_of(**settings),
+        gamma=gamma,
+        metric=metric,
+        start=(first.w, first.v, first.theta),
+    )
+    assert_same_run(result, history, problem)
+
+
+# --- how a run ends --------------------------------------------------------------------------------------------------
+
+
+def diverging(name):
+    """A problem, a solver and the oracle's run, all of which leave the floating point numbers."""
+    case = {"squared": COVERING[6], "poisson": COVERING[1]}[name]
+    X, y = case.data
+    X = 1e3 * X
+    problem = Problem(LAYOUTS[case.layout](X), y, loss=LOSSES[case.loss], gamma=case.gamma, **case.settings)
+    eta = stepsizes.InverseSqrt(1e6) if case.step == "1/sqrt(t)" else 1e6
+    return problem, dataclasses.replace(case.solver, eta=eta)
+
+
+@pytest.mark.parametrize("name", ["squared", "poisson"])
+def test_a_diverging_run_ends_with_its_last_finite_iterate(name):
+    problem, solver = diverging(name)
+    samples = np.tile(np.arange(6), 50)
+    result = solve(problem, solver, samples=samples, trace_every=100.0)
+    assert result.status is Status.diverged
+    assert np.isfinite(result.w).all() and np.isfinite(result.v).all() and np.isfinite(result.theta).all()
+    assert not np.isfinite(result.certificate.relative_gap)
+    finite = result.run.iteration
+    assert 0 < finite < len(samples)
+    assert_same_bits(result, solve(problem, solver, samples=samples[:finite], trace_every=100.0))
+    following = solve(problem, solver, samples=samples[: finite + 1], trace_every=100.0)
+    assert following.status is Status.diverged
+    assert_same_bits(result, following)
+
+
+def test_the_last_finite_iterate_is_also_the_oracles():
+    problem, solver = diverging("squared")
+    case = COVERING[6]
+    X, y = case.data
+    samples = np.tile(np.arange(6), 50)
+    result = solve(problem, solver, samples=samples, trace_every=100.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        history = oracle.algorithm1(
+            1e3 * X,
+            y,
+            loss=Squared(),
+            constraint=case.constraint,
+            samples=samples[: result.run.iteration + 1],
+            gamma=case.gamma,
+            metric=oracle.identity,
+            eta=oracle.inverse_sqrt(1e6),
+            beta=1.3,
+            w_step="linearized",
+        )
+    np.testing.assert_allclose(result.w, history.W[-2], rtol=1e-6)
+    assert not np.isfinite([*history.W[-1], *history.Theta[-1]]).all()
+
+
+def test_the_callback_can_stop_the_run():
+    case, seen = COVERING[0], []
+
+    def stop_at_the_third(snapshot):
+        seen.append(snapshot)
+        return len(seen) == 3
+
+    result = solve(case.problem, case.solver, epochs=4, trace_every=0.5, order="given", callback=stop_at_the_third)
+    assert result.status is Status.stopped
+    assert [snapshot.epoch for snapshot in seen] == [0.5, 1.0, 1.5]
+    assert_same_bits(result, solve(case.problem, case.solver, epochs=1.5, order="given"))
+    np.testing.assert_array_equal(seen[-1].w, result.w)
+    np.testing.assert_array_equal(seen[-1].w_mean, result.w_mean)
+    assert (seen[0].w != seen[1].w).any()  # each snapshot holds copies
+
+
+@pytest.mark.parametrize("case", [COVERING[0], COVERING[3], COVERING[4], COVERING[9]], ids=str)
+def test_what_the_trace_says(case):
+    """Each column, from the oracle's iterates; the objective at the v that the constraint makes of w, if it does."""
+    problem, history = case.problem, case.history()
+    trace = solve(problem, case.solver, samples=SAMPLES, trace_every=3 / N).trace
+    A, B, b, *_ = case.constraint
+    (X, y), loss, gamma = case.data, LOSSES[case.loss], case.gamma
+    c = np.ones(N) if case.sample_weight is None else case.sample_weight / case.sample_weight.mean()
+
+    def objective(w, v):
+        v = np.linalg.solve(B, b - A @ w) if len(B) == len(B.T) else v
+        data = np.mean(c * oracle.value(loss, X @ w, y)) + np.sum(gamma * w**2) / 2
+        return data + oracle.penalty_value(case.settings["penalty"], v)
+
+    visits = [3, 6, 9, 11]
+    iterations = [-(-visit // case.batch_size) for visit in visits]
+    np.testing.assert_array_equal(trace["iteration"], iterations)
+    assert_close(trace["epoch"], np.array(visits) / N)
+    assert (np.diff(trace["seconds"]) > 0.0).all()
+    for k, t in enumerate(iterations):
+        w, v, before = history.W[t], history.V[t], history.V[t - 1]
+        assert_close(trace["objective"][k], objective(w, v))
+        means = history.W[:t].mean(axis=0), history.V[1 : t + 1].mean(axis=0)
+        assert_close(trace["objective_mean"][k], objective(*means))
+        assert_close(trace["primal_residual"][k], np.linalg.norm(A @ w + B @ v - b))
+        assert_close(trace["dual_residual"][k], 1.3 * np.linalg.norm(A.T @ B @ (v - before)))
+        assert_close(trace["eta"][k], history.etas[t - 1])
+    with pytest.raises(ValueError, match="read-only"):
+        trace["objective"][0] = 0.0

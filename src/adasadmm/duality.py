@@ -100,11 +100,11 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     s, theta = t * s, t * theta
     q = _data_pull(problem, s) - to_scipy(problem.A).T @ theta
     dual_residual = float(np.linalg.norm(q + problem.gamma * w))
-    rounding = ROUNDING * (_data_pull(problem, np.abs(s), absolute=True) + abs(to_scipy(problem.A)).T @ np.abs(theta))
-    q[open_ & (np.abs(q) <= rounding)] = 0.0
-    lacking = np.count_nonzero(_lacking(q, lower, upper)[open_])
-    if lacking:
-        return -math.inf, dual_residual, f"{lacking} coordinates have no ridge and no exact dual equality yet"
+    if open_.any():
+        q[open_ & (np.abs(q) <= ROUNDING * _sizes(problem, s, theta))] = 0.0
+        lacking = np.count_nonzero(_lacking(q, lower, upper)[open_])
+        if lacking:
+            return -math.inf, dual_residual, f"{lacking} coordinates have no ridge and no exact dual equality yet"
     value = -losses.mean_conjugate(problem.loss, s, problem.rows.y, problem.rows.c)
     wanted = problem.times_B_transposed(theta)
     value -= penalties.conjugate(problem.penalty, penalties.domain(problem.penalty, wanted))
@@ -200,12 +200,20 @@ def _least(gamma: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarra
     return float(np.sum(np.where(best == 0.0, 0.0, 0.5 * gamma * best * best + q * best)))
 
 
-def _data_pull(problem: Problem, s: np.ndarray, absolute: bool = False) -> np.ndarray:
-    """``X'(c s)/n``, or the same with absolute values."""
-    X = _absolute(problem.rows.X) if absolute else problem.rows.X
+def _data_pull(problem: Problem, s: np.ndarray) -> np.ndarray:
+    """``X'(c s)/n``."""
     out = np.empty(problem.d)
-    matrices.transposed_product(X, problem.rows.c * s / problem.n, out)
+    matrices.transposed_product(problem.rows.X, problem.rows.c * s / problem.n, out)
     return out
+
+
+def _sizes(problem: Problem, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """How large the two parts of q may be with an s and a theta of this size: what rounding is measured by."""
+    X = problem.rows.X
+    X = X._replace(**{field: np.abs(getattr(X, field)) for field in ("values", "data") if hasattr(X, field)})
+    of_rows = np.empty(problem.d)
+    matrices.transposed_product(X, problem.rows.c / problem.n, of_rows)
+    return _largest_entry(s) * of_rows + _largest_entry(theta) * np.asarray(abs(to_scipy(problem.A)).sum(axis=0))
 
 
 def _repair(
@@ -219,13 +227,13 @@ def _repair(
     X, A = _columns(problem.rows.X, open_), to_scipy(problem.A)[:, np.flatnonzero(open_)]
     lower, upper = (bound[open_] for bound in _bounds(problem))
     weight = problem.rows.c / problem.n
+    rounding = 0.1 * ROUNDING * _sizes(problem, s, theta)[open_]
     near = functools.partial(_into_domain, problem)
     for _ in range(REPAIRS):
-        pull, size = np.empty(X.shape[1]), np.empty(X.shape[1])
+        pull = np.empty(X.shape[1])
         matrices.transposed_product(X, weight * s, pull)
-        matrices.transposed_product(_absolute(X), weight * np.abs(s), size)
         lacking = _lacking(pull - A.T @ theta, lower, upper)
-        if np.all(np.abs(lacking) <= 0.1 * ROUNDING * (size + abs(A).T @ np.abs(theta))):
+        if np.all(np.abs(lacking) <= rounding):
             break
         room, room_theta = _room(lambda s: np.clip(s, low, high), s), _room(near, theta)
         curvature = matrices.gram(X, weight * room) + (A.T @ sp.diags_array(room_theta) @ A).toarray()
@@ -256,10 +264,6 @@ def _columns(X: matrices.Dense | matrices.CSR, chosen: np.ndarray) -> Any:
     if isinstance(X, matrices.Dense):
         return matrices.Dense(np.ascontiguousarray(X.values[:, chosen]))
     return matrices.as_csr(to_scipy(X)[:, np.flatnonzero(chosen)], "X")
-
-
-def _absolute(X: Any) -> Any:
-    return X._replace(**{field: np.abs(getattr(X, field)) for field in ("values", "data") if hasattr(X, field)})
 
 
 def _least_squares(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray:

@@ -175,6 +175,9 @@ def conjugate_gradients(operator, inverse_diagonal, rhs, out):
     direction = inverse_diagonal * residual
     image = np.empty_like(rhs)
     goal = CG_TOLERANCE * np.sqrt(np.dot(rhs, rhs))
+    if not np.isfinite(goal):
+        out[:] = np.nan  # a run that diverges must not look as if it stood still
+        return
     along = np.dot(residual, direction)
     for _ in range(CG_MOST):
         if not np.sqrt(np.dot(residual, residual)) > goal:

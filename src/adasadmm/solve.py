@@ -15,7 +15,7 @@ from .matrices import to_scipy
 from .problem import Problem
 from .solvers import ADMM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
 from .stochastic import StochasticRun
-from .trace import Result, Snapshot, Status, Trace
+from .trace import Certificate, Result, Snapshot, Status, Trace
 
 __all__ = ["solve"]
 
@@ -24,6 +24,7 @@ ADMM_ITERATIONS = 1000
 ADMM_TOL = 1e-3
 ADMM_CHECK_EVERY = 10
 ORDERS = ("permute", "replace", "given")
+NOTHING_PROVED = Certificate(math.inf, -math.inf, math.inf, math.inf, math.nan, math.nan, "the run diverged")
 
 
 def solve(
@@ -88,7 +89,8 @@ def solve(
             tol = ADMM_TOL if tol is None else tol
             iterations = ADMM_ITERATIONS if epochs is None else math.ceil(epochs)
             every = round(trace_every) if trace_every >= 1.0 else ADMM_CHECK_EVERY
-            pieces: Iterator[Any] = iter([every] * (iterations // every) + [iterations % every or 0])
+            rest = iterations % every
+            pieces: Iterator[Any] = iter([every] * (iterations // every) + [rest] * (rest > 0))
             total = float(iterations)
         else:
             wanted = EPOCHS if epochs is None else float(epochs)
@@ -110,7 +112,8 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
                 f"the problem {problem.d} and {problem.m}"
             )
         # The settings are compared by what they print: metrics without fields are equal as tuples.
-        if start.run is not None and repr(start.run.solver) == repr(solver) and start.run.problem.m == inner.m:
+        same_solver = start.run is not None and repr(start.run.solver) == repr(solver)
+        if same_solver and _same_quadratics(start.run.problem, inner):
             return start.run.fork(inner)
     w = np.zeros(problem.d) if start is None else start.w.copy()
     v = np.zeros(problem.p) if start is None else start.v
@@ -119,6 +122,15 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
         v, theta = np.concatenate([v, w]), np.concatenate([theta, np.zeros(problem.d)])
     kind = BatchRun if isinstance(solver, ADMM) else StochasticRun
     return kind(inner, solver, w, v, theta)
+
+
+def _same_quadratics(one: Problem, other: Problem) -> bool:
+    """Whether a run on one problem can go on with the other: its w-step and its slack belong to these arrays."""
+    pairs = ((one.A, other.A), (one.B, other.B), ((one.b, one.gamma), (other.b, other.gamma)))
+    return all(
+        (first is None) == (second is None) and (first is None or all(map(np.array_equal, first, second)))
+        for first, second in pairs
+    )
 
 
 def _orders(n: int, epochs: float, order: str, seed: int, samples: Any) -> Iterator[np.ndarray]:
@@ -184,9 +196,13 @@ _BAR = "{l_bar}{bar}| {n:.2f}/{total:.2f} epochs [{elapsed}<{remaining}{postfix}
 def _advance_while_finite(run: Any, piece: Any) -> bool:
     """Advance; where that ends in infinity or NaN, only as far as the last finite iterate."""
     saved = run.save()
-    run.advance(piece)
-    if run.is_finite():
-        return True
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            run.advance(piece)
+        if run.is_finite():
+            return True
+    except np.linalg.LinAlgError:  # the full metric has no root, or no factor, where gradients overflow
+        pass
     run.load(saved)
     for half in run.halves(piece):
         if not _advance_while_finite(run, half):
@@ -194,6 +210,7 @@ def _advance_while_finite(run: Any, piece: Any) -> bool:
     return False
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _snapshot(run: Any) -> Snapshot:
     problem, state = run.problem, run.state
     v_turn = problem.times_B(state.v - run.v_before)
@@ -212,9 +229,8 @@ def _snapshot(run: Any) -> Snapshot:
 
 
 def _objective(problem: Problem, w: np.ndarray, v: np.ndarray) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):
-        own = problem.v_of(w)
-        return problem.objective(w, v if own is None else own)
+    own = problem.v_of(w)
+    return problem.objective(w, v if own is None else own)
 
 
 def _result(problem: Problem, run: Any, snapshots: list[Snapshot], status: Status) -> Result:
@@ -231,7 +247,7 @@ def _result(problem: Problem, run: Any, snapshots: list[Snapshot], status: Statu
         w_feasible=w_feasible,
         trace=Trace(snapshots),
         status=status,
-        certificate=run.certify(),
+        certificate=NOTHING_PROVED if status is Status.diverged else run.certify(),
         run=run,
     )
 
