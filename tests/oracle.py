@@ -310,9 +310,10 @@ class Balancing(NamedTuple):
     deadband: float
 
     def factor(self, primal, sizes, dual, dual_size):
-        norm = np.linalg.norm
-        ratio = np.sqrt((norm(primal) / max(map(norm, sizes))) / (norm(dual) / norm(dual_size)))
-        ratio = np.clip(ratio, *self.limits)
+        """The root of the ratio of the relative residuals, cut to the limits; 1 where it is near 1."""
+        norm, tiny = np.linalg.norm, 1e-30
+        primal, dual = norm(primal) / max(*map(norm, sizes), tiny), norm(dual) / max(norm(dual_size), tiny)
+        ratio = np.clip(np.sqrt(max(primal, tiny) / max(dual, tiny)), *self.limits)
         return ratio if max(ratio, 1 / ratio) > self.deadband else 1.0
 
 
@@ -339,10 +340,9 @@ def batch(X, y, *, loss, constraint, iterations, balancing, gamma=0.0, weights=1
         if t in balancing.at:
             root_c, Aw, Bv = np.sqrt(c), A @ w, B @ v
             rows = balancing.factor(
-                root_c * (X @ w - z), (root_c * (X @ w), root_c * z), X.T @ (c * (z - z_before)), X.T @ (c * u)
+                root_c * (X @ w - z), (root_c * (X @ w), root_c * z), root_c * (z - z_before), root_c * u
             )
             beta_z, u = beta_z * rows, u / rows
             if balance:
-                turn = beta * A.T @ B @ (v - v_before)
-                beta *= balancing.factor(Aw + Bv - b, (Aw, Bv, b), turn, A.T @ theta)
+                beta *= balancing.factor(Aw + Bv - b, (Aw, Bv, b), beta * B @ (v - v_before), theta)
     return History(np.array(W), np.array(V), np.array(Theta), [])

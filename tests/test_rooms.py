@@ -31,6 +31,7 @@ ROOMS = [  # a file imports only files above it
     "solve",
     "theory",
     "graphs",
+    "estimators",
     "experiments",
     "cli",
 ]

@@ -37,6 +37,12 @@ _HOME = {
         "Zero",
     ),
     "metrics": ("Diagonal", "Full", "Identity"),
+    "estimators": (
+        "GraphGuidedClassifier",
+        "GraphGuidedRegressor",
+        "StructuredClassifier",
+        "StructuredRegressor",
+    ),
 }
 _NAMES = {name: home for home, names in _HOME.items() for name in names}
 _MODULES = ("averages", "graphs", "losses", "metrics", "penalties", "stepsizes", "theory")

@@ -93,16 +93,18 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     losses.clip_to_domain(problem.loss, s, problem.rows.y, low, high)
     theta = _into_domain(problem, theta)
     lower, upper = _bounds(problem)
-    open_ = (problem.gamma == 0.0) & (np.isneginf(lower) | np.isposinf(upper))
-    if open_.any():
-        s, theta = _repair(problem, s, theta, low, high, open_)
+    unbounded = (problem.gamma == 0.0) & (np.isneginf(lower) | np.isposinf(upper))
+    if unbounded.any():
+        s, theta = _repair(problem, s, theta, low, high, unbounded)
     t = _largest(lambda t: _inside(problem, t * s, t * theta, low, high))
     s, theta = t * s, t * theta
+    if not _inside(problem, s, theta, low, high):
+        return -math.inf, math.nan, "no dual point was found where the conjugates are finite"
     q = _data_pull(problem, s) - to_scipy(problem.A).T @ theta
     dual_residual = float(np.linalg.norm(q + problem.gamma * w))
-    if open_.any():
-        q[open_ & (np.abs(q) <= ROUNDING * _sizes(problem, s, theta))] = 0.0
-        lacking = np.count_nonzero(_lacking(q, lower, upper)[open_])
+    if unbounded.any():
+        q[unbounded & (np.abs(q) <= ROUNDING * _sizes(problem, s, theta))] = 0.0
+        lacking = np.count_nonzero(_lacking(q, lower, upper)[unbounded])
         if lacking:
             return -math.inf, dual_residual, f"{lacking} coordinates have no ridge and no exact dual equality yet"
     value = -losses.mean_conjugate(problem.loss, s, problem.rows.y, problem.rows.c)
@@ -209,25 +211,23 @@ def _data_pull(problem: Problem, s: np.ndarray) -> np.ndarray:
 
 def _sizes(problem: Problem, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """How large the two parts of q may be with an s and a theta of this size: what rounding is measured by."""
-    X = problem.rows.X
-    X = X._replace(**{field: np.abs(getattr(X, field)) for field in ("values", "data") if hasattr(X, field)})
     of_rows = np.empty(problem.d)
-    matrices.transposed_product(X, problem.rows.c / problem.n, of_rows)
+    matrices.transposed_product(matrices.absolute(problem.rows.X), problem.rows.c / problem.n, of_rows)
     return _largest_entry(s) * of_rows + _largest_entry(theta) * np.asarray(abs(to_scipy(problem.A)).sum(axis=0))
 
 
 def _repair(
-    problem: Problem, s: np.ndarray, theta: np.ndarray, low: np.ndarray, high: np.ndarray, open_: np.ndarray
+    problem: Problem, s: np.ndarray, theta: np.ndarray, low: np.ndarray, high: np.ndarray, unbounded: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Move s and theta until ``q = X'(c s)/n - A'theta`` is what the open coordinates allow.
+    """Move s and theta until ``q = X'(c s)/n - A'theta`` is what the unbounded coordinates allow.
 
     Each round is a least-squares step in which a dual coordinate counts by the square of its room to the ends of its
     domain. What crosses an end at 0, which no t mends, is put back, and the next round mends the rest.
     """
-    X, A = _columns(problem.rows.X, open_), to_scipy(problem.A)[:, np.flatnonzero(open_)]
-    lower, upper = (bound[open_] for bound in _bounds(problem))
+    X, A = matrices.columns(problem.rows.X, unbounded), to_scipy(problem.A)[:, np.flatnonzero(unbounded)]
+    lower, upper = (bound[unbounded] for bound in _bounds(problem))
     weight = problem.rows.c / problem.n
-    rounding = 0.1 * ROUNDING * _sizes(problem, s, theta)[open_]
+    rounding = 0.1 * ROUNDING * _sizes(problem, s, theta)[unbounded]
     near = functools.partial(_into_domain, problem)
     for _ in range(REPAIRS):
         pull = np.empty(X.shape[1])
@@ -256,14 +256,6 @@ def _room(domain: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarr
     most = _largest_entry(x)
     room = np.minimum(np.abs(domain(x + most) - x), np.abs(domain(x - most) - x))
     return np.maximum(room, REACH * np.abs(x)) ** 2
-
-
-def _columns(X: matrices.Dense | matrices.CSR, chosen: np.ndarray) -> Any:
-    if chosen.all():
-        return X
-    if isinstance(X, matrices.Dense):
-        return matrices.Dense(np.ascontiguousarray(X.values[:, chosen]))
-    return matrices.as_csr(to_scipy(X)[:, np.flatnonzero(chosen)], "X")
 
 
 def _least_squares(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray:

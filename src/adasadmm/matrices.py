@@ -16,6 +16,7 @@ from ._jit import compiled, generic
 __all__ = [
     "CSR",
     "Dense",
+    "WithIntercept",
     "add_row",
     "as_part",
     "as_rows",
@@ -52,6 +53,20 @@ class CSR(NamedTuple):
         return len(self.indptr) - 1, self.columns
 
 
+class WithIntercept(NamedTuple):
+    """Rows with a 1 behind each, without a copy of the matrix."""
+
+    rows: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, d = self.rows.shape
+        return n, d + 1
+
+
+Rows = Dense | CSR | WithIntercept
+
+
 @generic
 def row_dot(M, i, x):
     """``<M_i, x>``."""
@@ -74,6 +89,11 @@ def _(M: CSR, i, x):
     return total
 
 
+@row_dot.register
+def _(M: WithIntercept, i, x):
+    return row_dot(M.rows, i, x) + x[-1]
+
+
 @generic
 def add_row(M, i, scale, out):
     """``out += scale M_i``."""
@@ -92,6 +112,12 @@ def _(M: CSR, i, scale, out):
         out[M.indices[p]] += scale * M.data[p]
 
 
+@add_row.register
+def _(M: WithIntercept, i, scale, out):
+    add_row(M.rows, i, scale, out)
+    out[-1] += scale
+
+
 @compiled
 def product(M, x, out):
     """``out = M x``."""
@@ -108,27 +134,56 @@ def transposed_product(M, x, out):
             add_row(M, i, x[i], out)
 
 
-def gram(M: Dense | CSR, weights: np.ndarray) -> np.ndarray:
+def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
     """``sum_i weights_i M_i M_i'``: blocks of rows, each made dense, so that BLAS does the work."""
     n, d = M.shape
     total = np.zeros((d, d))
     rows = max(1, _GRAM_BLOCK // max(1, d))
-    whole: Any = M.values if isinstance(M, Dense) else to_scipy(M)
     for start in range(0, n, rows):
-        block = whole[start : start + rows]
-        block = block.toarray() if sp.issparse(block) else block
+        block = dense_block(M, slice(start, start + rows))
         total += (block * weights[start : start + rows, None]).T @ block
     return total
 
 
-def as_rows(matrix: Any, name: str = "X") -> Dense | CSR:
+def dense_block(M: Rows, rows: slice) -> np.ndarray:
+    """Some rows as a dense array."""
+    if isinstance(M, WithIntercept):
+        inner = dense_block(M.rows, rows)
+        return np.column_stack([inner, np.ones(len(inner))])
+    return M.values[rows] if isinstance(M, Dense) else to_scipy(M)[rows].toarray()
+
+
+def columns(M: Rows, chosen: np.ndarray) -> Rows:
+    """Some columns, chosen by a mask."""
+    if chosen.all():
+        return M
+    if isinstance(M, WithIntercept):
+        inner = columns(M.rows, chosen[:-1])
+        return WithIntercept(inner) if chosen[-1] else inner
+    if isinstance(M, Dense):
+        return Dense(np.ascontiguousarray(M.values[:, chosen]))
+    return as_rows(to_scipy(M)[:, np.flatnonzero(chosen)])
+
+
+def absolute(M: Rows) -> Rows:
+    """The absolute values."""
+    if isinstance(M, WithIntercept):
+        return WithIntercept(absolute(M.rows))
+    return Dense(np.abs(M.values)) if isinstance(M, Dense) else M._replace(data=np.abs(M.data))
+
+
+def as_rows(matrix: Any, name: str = "X") -> Rows:
     """The gate for matrices: dense stays dense, sparse becomes CSR with 32-bit indices where they suffice.
+
+    What has passed it already passes again as it is.
 
     Raises
     ------
     ValueError
         If the matrix is not two-dimensional or holds NaN or infinity.
     """
+    if isinstance(matrix, (Dense, CSR, WithIntercept)):
+        return matrix
     if sp.issparse(matrix):
         if matrix.ndim != 2:
             raise ValueError(f"{name} must be two-dimensional, got shape {matrix.shape}")

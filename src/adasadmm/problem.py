@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from . import losses, matrices, penalties
 from ._jit import is_registered
-from .matrices import CSR, Dense, as_csr, as_part, as_rows, as_vector, to_scipy
+from .matrices import CSR, Rows, as_csr, as_part, as_rows, as_vector, to_scipy
 
 __all__ = ["Block", "NegativeIdentity", "Problem"]
 
@@ -21,7 +21,7 @@ __all__ = ["Block", "NegativeIdentity", "Problem"]
 class Block(NamedTuple):
     """Some rows, their targets, and their weights, of mean 1 over all rows of the problem."""
 
-    X: Dense | CSR
+    X: Rows
     y: np.ndarray
     c: np.ndarray
 

@@ -17,7 +17,7 @@ from .solvers import ADMM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
 from .stochastic import StochasticRun
 from .trace import Certificate, Result, Snapshot, Status, Trace
 
-__all__ = ["solve"]
+__all__ = ["advance", "solve"]
 
 EPOCHS = 2.0
 ADMM_ITERATIONS = 1000
@@ -126,7 +126,7 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
 
 def _same_quadratics(one: Problem, other: Problem) -> bool:
     """Whether a run on one problem can go on with the other: its w-step and its slack belong to these arrays."""
-    pairs = ((one.A, other.A), (one.B, other.B), ((one.b, one.gamma), (other.b, other.gamma)))
+    pairs: Any = ((one.A, other.A), (one.B, other.B), ((one.b, one.gamma), (other.b, other.gamma)))
     return all(
         (first is None) == (second is None) and (first is None or all(map(np.array_equal, first, second)))
         for first, second in pairs
@@ -176,7 +176,7 @@ def _drive(
     begin = run.epoch
     with tqdm(total=total, disable=not progress, unit="epoch", bar_format=_BAR) as bar:
         for piece in pieces:
-            finite = all(_advance_while_finite(run, part) for part in run.slices(piece))
+            finite = advance(run, piece)
             snapshot = _snapshot(run)
             if not finite or not math.isfinite(snapshot.objective):
                 return snapshots, Status.diverged
@@ -193,8 +193,12 @@ def _drive(
 _BAR = "{l_bar}{bar}| {n:.2f}/{total:.2f} epochs [{elapsed}<{remaining}{postfix}]"
 
 
+def advance(run: Any, piece: Any) -> bool:
+    """Advance a run; False where that ended in infinity or NaN, and the run stands at its last finite iterate."""
+    return all(_advance_while_finite(run, part) for part in run.slices(piece))
+
+
 def _advance_while_finite(run: Any, piece: Any) -> bool:
-    """Advance; where that ends in infinity or NaN, only as far as the last finite iterate."""
     saved = run.save()
     try:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -138,3 +138,9 @@ class StochasticRun:
         )
         fork.v_before = self.v_before.copy()
         return fork
+
+    def without_rows(self) -> StochasticRun:
+        """A copy that has let go of the problem, to be kept until more rows come (`fork`)."""
+        light = copy.copy(self)
+        light.problem = light.model = None  # type: ignore[assignment]
+        return light

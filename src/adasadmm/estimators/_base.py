@@ -1,0 +1,370 @@
+"""The estimators' common body: parameters, validation, fit, partial_fit, fitted attributes."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.linear_model._base import SparseCoefMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_random_state, validate_data
+
+from ..matrices import as_rows
+from ..solve import advance
+from ..solvers import ADMM
+from ..stochastic import StochasticRun
+from . import _fitting
+from ._fitting import Fit, Structure
+
+__all__ = ["LinearClassifier", "LinearModel", "LinearRegressor", "keep_parameters"]
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+
+def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
+    """Store the constructor's parameters under their own names, and do nothing else, as scikit-learn asks."""
+    for name in estimator._get_param_names():
+        setattr(estimator, name, given[name])
+
+
+class LinearModel(SparseCoefMixin, BaseEstimator):
+    """A linear model whose coefficients follow a structure. Leaves say which (``_structure``)."""
+
+    loss: Any
+    alpha: float | None
+    l2: float | None
+    solver: Any
+    fit_intercept: bool
+    tol: float
+    warm_start: bool
+    random_state: Any
+    n_jobs: int | None
+    coef_: Any
+    intercept_: Any
+    _rows_seen: int
+    _run: Any
+
+    _parameter_constraints: ClassVar[dict] = {
+        "alpha": [NOT_NEGATIVE, None],
+        "l2": [NOT_NEGATIVE, None],
+        "solver": [StrOptions(set(_fitting.SOLVERS)), *_fitting.SOLVER_RECORDS],
+        "eta": [StrOptions({"auto"}), POSITIVE, tuple],
+        "beta": [StrOptions({"auto"}), POSITIVE],
+        "a": [POSITIVE],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [NOT_NEGATIVE],
+        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "average": [StrOptions({"auto", "uniform", "polynomial", "step-weighted", "last"})],
+        "shuffle": ["boolean"],
+        "fit_intercept": ["boolean"],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "verbose": ["verbose"],
+    }
+
+    def _structure(self, X: Any, alpha: float, sample_weight: np.ndarray | None) -> Structure:
+        """The matrix A and the penalty; sets ``graph_`` where there is one."""
+        raise NotImplementedError(f"{type(self).__name__} must say what is known of the coefficients")
+
+    # --- fit ---------------------------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None) -> list[Fit]:
+        """Fit one linear function for each column of targets."""
+        total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
+        alpha, l2 = self._strengths(total)
+        structure = self._structure(X, alpha, sample_weight)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        starts = self._starts(len(targets), structure, getattr(self, "_results", []) if self.warm_start else [])
+        fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(_fitting.fit_one)(self, X, y, sample_weight, structure, (l2, seed, start))
+            for y, start in zip(targets, starts, strict=True)
+        )
+        _fitting.warn_unless_converged(fits, self.tol)
+        self._set_fitted(fits)
+        return fits
+
+    def _strengths(self, total: float) -> tuple[float, float]:
+        """alpha and l2; by default 1 over the sum of the weights, as in the paper."""
+        given = [1.0 / total if value is None else float(value) for value in (self.alpha, self.l2)]
+        return given[0], given[1]
+
+    def _starts(self, count: int, structure: Structure, before: list) -> list:
+        """Where each linear function begins: at the results before where their shapes fit, else at 0."""
+        width = structure.A.shape[1] + self.fit_intercept
+        fits = len(before) == count and all(len(r.w) == width and len(r.theta) == structure.A.shape[0] for r in before)
+        return before if fits else [None] * count
+
+    def _set_fitted(self, fits: list[Fit]) -> None:
+        self._results = [dataclasses.replace(fit.result, run=None) for fit in fits]  # without the run, so without X
+        self._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
+        gaps = [math.inf if (c := fit.result.certificate) is None else c.relative_gap for fit in fits]
+        epochs = [fit.result.trace["epoch"][-1] if len(fit.result.trace["epoch"]) else 0.0 for fit in fits]
+        self.n_iter_ = max(1, math.ceil(max(epochs)))
+        self.dual_gap_ = gaps[0] if len(fits) == 1 else np.array(gaps)
+        statuses = [fit.result.status for fit in fits]
+        self.status_ = statuses[0] if len(fits) == 1 else statuses
+        self.trace_ = _fitting.merged_trace(fits)
+        self._run = None
+
+    def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
+        self.coef_ = np.array(coefs)
+        self.intercept_ = np.array(intercepts)
+
+    @property
+    def clusters_(self) -> np.ndarray:
+        """Fused groups: features joined by edges along which their coefficients are equal share a number."""
+        check_is_fitted(self)
+        if getattr(self, "graph_", None) is None:
+            raise AttributeError("clusters_ needs a graph; this model has a general matrix A")
+        labels = [_fitting.fused_groups(coef, self.graph_) for coef in np.atleast_2d(self._dense_coef())]
+        return labels[0] if len(labels) == 1 else np.array(labels)
+
+    def _dense_coef(self) -> np.ndarray:
+        return self.coef_.toarray() if hasattr(self.coef_, "toarray") else self.coef_
+
+    # --- partial_fit -------------------------------------------------------------------------------------------------
+
+    def _partial_fit(self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None) -> None:
+        """One pass over a block, in the order given; the state of the run goes on."""
+        first = getattr(self, "_run", None) is None  # a fit may have gone before: then from where it ended
+        self._rows_seen = len(targets[0]) + (0 if first else self._rows_seen)
+        alpha, l2 = self._strengths(float(self._rows_seen))
+        if first:
+            self._stream_structure = self._structure(X, alpha, sample_weight)
+        structure = self._stream_structure
+        if hasattr(structure.penalty, "nu") and not self._penalty_is_given():
+            structure = structure._replace(penalty=structure.penalty._replace(nu=alpha))
+        solver = _fitting.as_solver(self, *X.shape)
+        if isinstance(solver, ADMM):
+            if not isinstance(self.solver, str) or self.solver != "auto":
+                raise ValueError('partial_fit needs a stochastic solver, such as solver="ada-diag"; got batch ADMM')
+            solver = _fitting.as_solver(copy.copy(self).set_params(solver="ada-diag"), *X.shape)
+        rows = as_rows(X)
+        before = self._starts(len(targets), structure, getattr(self, "_results", []))
+        runs = []
+        for k, y in enumerate(targets):
+            problem = _fitting.problem_of(self, rows, y, None, structure, l2)
+            if sample_weight is not None:  # in a stream the mean of all weights is not known: they count as they are
+                problem.rows = problem.rows._replace(c=sample_weight)
+            if first:
+                zeros = (np.zeros(length) for length in (problem.d, problem.p, problem.m))
+                point = zeros if before[k] is None else (before[k].w, before[k].v, before[k].theta)
+                run = StochasticRun(problem, solver, *point)
+            else:
+                run = self._run[k].fork(problem)
+            advance(run, np.arange(problem.n))
+            runs.append(run)
+        answers = [_fitting.split_intercept(self, run.w_average) for run in runs]
+        self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
+        self._run = [run.without_rows() for run in runs]
+        self.n_iter_ = 1
+
+    def _penalty_is_given(self) -> bool:
+        return False
+
+    # --- predict -----------------------------------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """``X coef' + intercept``, one column for each linear function."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        scores = X @ np.atleast_2d(self._dense_coef()).T
+        return np.asarray(scores) + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearClassifier(ClassifierMixin, LinearModel):
+    """Two classes by one linear function, several by one against the rest."""
+
+    class_weight: Any
+
+    _parameter_constraints: ClassVar[dict] = {
+        **LinearModel._parameter_constraints,
+        "loss": [StrOptions(set(_fitting.MARGIN_LOSSES)), tuple],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+        y : array of shape (n,)
+            Labels of any kind.
+        sample_weight : array of shape (n,), optional
+            A weight of 2 is a row that stands twice.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError(f"a classifier needs at least 2 classes, y has one class only: {self.classes_[0]!r}")
+        weight = self._weights(X, y, sample_weight)
+        self._fit(X, self._targets(y), weight)
+        return self
+
+    def _weights(self, X: Any, y: np.ndarray, sample_weight: Any) -> np.ndarray | None:
+        if sample_weight is None and self.class_weight is None:
+            return None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if self.class_weight is not None:
+            of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weight)
+            weight = weight * of_class[np.searchsorted(self.classes_, y)]
+        return weight
+
+    def _targets(self, y: np.ndarray) -> list[np.ndarray]:
+        """Labels -1 and +1 of each linear function."""
+        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return [np.where(y == label, 1.0, -1.0) for label in positive]
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearClassifier:
+        """Take up a block of rows, in the order given; the state of the run goes on.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+        y : array of shape (n,)
+        classes : array, optional
+            All labels that can occur; needed in the first call.
+        sample_weight : array of shape (n,), optional
+            Taken as they are: in a stream their mean is not known.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "classes_")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
+        check_classification_targets(y)
+        if self.class_weight == "balanced":
+            raise ValueError('class_weight="balanced" is not known in a stream: give the weights as a dict')
+        if first:
+            if classes is None:
+                raise ValueError("classes must be given in the first call of partial_fit")
+            self.classes_ = np.unique(classes)
+            if len(self.classes_) < 2:
+                raise ValueError(f"a classifier needs at least 2 classes, got one: {self.classes_[0]!r}")
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes differ from those of the first call, {self.classes_}: got {classes!r}")
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y has a label that is not in classes: {unknown[0]!r}")
+        self._partial_fit(X, self._targets(y), self._weights(X, y, sample_weight))
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The score of each row: (n,) for two classes, (n, classes) for more."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row; with two classes a score of 0 counts as the second, as in the paper."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores >= 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    @available_if(lambda self: _has_probabilities(self))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class (logistic loss only), one against the rest where there are several."""
+        scores = self.decision_function(X)
+        positive = 1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0)))
+        if scores.ndim == 1:
+            return np.column_stack([1.0 - positive, positive])
+        return positive / positive.sum(axis=1, keepdims=True)
+
+    @available_if(lambda self: _has_probabilities(self))
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    if type(_fitting.as_loss(estimator.loss)).__name__ == "Logistic":
+        return True
+    raise AttributeError(f'predict_proba needs loss="logistic", this model has loss={estimator.loss!r}')
+
+
+class LinearRegressor(RegressorMixin, LinearModel):
+    """One linear function of the features."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **LinearModel._parameter_constraints,
+        "loss": [StrOptions(set(_fitting.REGRESSION_LOSSES)), tuple],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            A weight of 2 is a row that stands twice.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, multi_output=False
+        )
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self._fit(X, [y.astype(np.float64)], weight)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
+        """Take up a block of rows, in the order given; the state of the run goes on.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Taken as they are: in a stream their mean is not known.
+
+        Returns
+        -------
+        self
+        """
+        first = getattr(self, "_run", None) is None
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=first)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self._partial_fit(X, [y.astype(np.float64)], weight)
+        return self
+
+    def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
+        self.coef_, self.intercept_ = coefs[0], float(intercepts[0])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The prediction for each row; with the Poisson loss the expected count."""
+        scores = self._scores(X)[:, 0]
+        return np.exp(scores) if type(_fitting.as_loss(self.loss)).__name__ == "Poisson" else scores

@@ -1,0 +1,182 @@
+"""From scikit-learn's words to a problem and a solver, and back: what all estimators share. No algorithm."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from .. import losses
+from ..matrices import WithIntercept, as_rows
+from ..metrics import Full
+from ..problem import Problem
+from ..solve import solve
+from ..solvers import ADMM, OADMM, SADMM, AdaSADMM
+from ..trace import Result, Trace
+
+__all__ = ["Fit", "Structure", "as_loss", "as_solver", "fit_one", "fused_groups"]
+
+LOSSES = {
+    "hinge": losses.Hinge(),
+    "squared_hinge": losses.SquaredHinge(),
+    "logistic": losses.Logistic(),
+    "squared": losses.Squared(),
+    "huber": losses.Huber(),
+    "epsilon_insensitive": losses.EpsilonInsensitive(),
+    "quantile": losses.Quantile(),
+    "poisson": losses.Poisson(),
+}
+MARGIN_LOSSES = ("hinge", "squared_hinge", "logistic")
+REGRESSION_LOSSES = ("squared", "huber", "epsilon_insensitive", "quantile", "poisson")
+SOLVERS = ("auto", "ada-diag", "ada-full", "sadmm", "admm")
+SOLVER_RECORDS = (AdaSADMM, SADMM, OADMM, ADMM)
+
+ADMM_MOST_FEATURES = 4000  # beyond it the factorisation of batch ADMM costs more than it gives
+ADMM_ITERATIONS = 1000
+STOCHASTIC_EPOCHS = 20
+FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
+
+
+class Structure(NamedTuple):
+    """What is known of the coefficients: the matrix A (without a column for the intercept) and the penalty."""
+
+    A: Any
+    penalty: Any
+
+
+class Fit(NamedTuple):
+    """One fitted linear function."""
+
+    coef: np.ndarray
+    intercept: float
+    result: Result
+    converged: bool
+
+
+def as_loss(loss: Any) -> Any:
+    """A loss by its name, or the object itself."""
+    return LOSSES[loss] if isinstance(loss, str) else loss
+
+
+def as_solver(estimator: Any, n: int, d: int) -> Any:
+    """The solver record that the estimator's parameters stand for."""
+    name = estimator.solver
+    if not isinstance(name, str):
+        return name
+    if name == "auto":
+        name = "admm" if d <= ADMM_MOST_FEATURES else "ada-diag"
+    if name == "admm":
+        return ADMM(beta=estimator.beta)
+    batch_size = 1 if estimator.batch_size == "auto" else estimator.batch_size
+    if name == "sadmm":
+        eta = "1/(gamma t)" if estimator.eta == "auto" else estimator.eta
+        return SADMM(eta=eta, beta=estimator.beta, batch_size=batch_size)
+    average = estimator.average
+    if average == "auto":
+        average = "step-weighted" if estimator.eta == "auto" else "uniform"
+    return AdaSADMM(
+        metric=Full(refresh=0.05) if name == "ada-full" else "diagonal",
+        eta=estimator.eta,
+        a=estimator.a,
+        beta=estimator.beta,
+        batch_size=batch_size,
+        average=average,
+    )
+
+
+def problem_of(
+    estimator: Any, rows: Any, y: np.ndarray, sample_weight: np.ndarray | None, structure: Structure, l2: float
+) -> Problem:
+    """The problem of one linear function; an intercept is a free coordinate behind the others."""
+    d = rows.shape[1]
+    A, gamma = structure.A, np.full(d, float(l2))
+    if estimator.fit_intercept:
+        rows = WithIntercept(rows)
+        A = sp.hstack([A, sp.csr_array((A.shape[0], 1))], format="csr")
+        gamma = np.append(gamma, 0.0)
+    return Problem(
+        rows,
+        y,
+        loss=as_loss(estimator.loss),
+        penalty=structure.penalty,
+        A=A,
+        gamma=gamma,
+        sample_weight=sample_weight,
+    )
+
+
+def fit_one(
+    estimator: Any,
+    X: Any,
+    y: np.ndarray,
+    sample_weight: np.ndarray | None,
+    structure: Structure,
+    strength: tuple[float, int, Result | None],
+) -> Fit:
+    """Fit one linear function; ``strength`` holds l2, the seed and where to start."""
+    l2, seed, start = strength
+    problem = problem_of(estimator, as_rows(X), y, sample_weight, structure, l2)
+    solver = as_solver(estimator, *X.shape)
+    auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
+    batch = isinstance(solver, ADMM)
+    epochs = estimator.max_iter
+    if epochs is None:
+        epochs = ADMM_ITERATIONS if batch else STOCHASTIC_EPOCHS
+    result = solve(
+        problem,
+        solver,
+        epochs=epochs,
+        seed=seed,
+        order="permute" if estimator.shuffle else "given",
+        start=start,
+        tol=estimator.tol if auto or batch else None,
+        trace_every=10 if batch else 1.0,
+        progress=estimator.verbose > 0,
+    )
+    gap = math.inf if result.certificate is None else result.certificate.relative_gap
+    return Fit(*split_intercept(estimator, answer_of(result, solver)), result, not auto or gap <= estimator.tol)
+
+
+def answer_of(result: Result, solver: Any) -> np.ndarray:
+    """The coefficients that an estimator shows: inside w_set where there is one, else the solver's own mean."""
+    return result.w if isinstance(solver, ADMM) else result.w_average
+
+
+def split_intercept(estimator: Any, w: np.ndarray) -> tuple[np.ndarray, float]:
+    return (w[:-1].copy(), float(w[-1])) if estimator.fit_intercept else (w.copy(), 0.0)
+
+
+def warn_unless_converged(fits: list[Fit], tol: float) -> None:
+    """Tell where ``solver="auto"`` did not reach its tolerance."""
+    missed = [fit for fit in fits if not fit.converged]
+    if not missed:
+        return
+    certificate = missed[0].result.certificate
+    gap = math.inf if certificate is None else certificate.relative_gap
+    reason = f" ({certificate.reason})" if certificate is not None and certificate.reason else ""
+    warnings.warn(
+        f"the relative duality gap is {gap:.1e}{reason}, above tol={tol:g}: raise max_iter, or tol",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+def fused_groups(coef: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """A number for each feature: features joined by edges along which the coefficients are equal share it.
+
+    Equal means: closer than 1e-3 of the largest coefficient.
+    """
+    close = np.abs(coef[edges[:, 0]] - coef[edges[:, 1]]) <= FUSED * np.max(np.abs(coef), initial=0.0)
+    kept = edges[close]
+    graph = sp.coo_array((np.ones(len(kept)), (kept[:, 0], kept[:, 1])), shape=(len(coef), len(coef)))
+    return sp.csgraph.connected_components(graph, directed=False)[1]
+
+
+def merged_trace(fits: list[Fit]) -> Any:
+    """The trace of one fit, or a list of them where there are several classes."""
+    traces: list[Trace] = [fit.result.trace for fit in fits]
+    return traces[0] if len(traces) == 1 else traces
