@@ -338,6 +338,14 @@ def squared_monotone():
 
 
 @_problem
+def squared_unobserved_nodes():
+    rng = np.random.default_rng(23)
+    seen = rng.choice([1, 2, 4, 5, 6, 9, 10], size=60)  # every row shows one node of a chain of twelve, five never
+    X = sp.eye_array(12, format="csr")[seen]
+    return dict(X=X, y=targets(rng, X, steps(12)), loss=Squared(), penalty=L1(0.02), A=chain(12))
+
+
+@_problem
 def logistic_fused_and_sparse():
     rng = np.random.default_rng(22)
     X = sparse_rows(rng, 140, 10, density=0.5)

@@ -39,7 +39,9 @@ _HOME = {
     "metrics": ("Diagonal", "Full", "Identity"),
     "estimators": (
         "GraphGuidedClassifier",
+        "GraphGuidedClassifierCV",
         "GraphGuidedRegressor",
+        "GraphGuidedRegressorCV",
         "StructuredClassifier",
         "StructuredRegressor",
     ),

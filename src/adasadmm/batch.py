@@ -217,10 +217,16 @@ class BatchRun:
         return [*self.state, self.z, self.u, self.rows_pull, self.v_before]
 
     def fork(self, problem: Problem) -> BatchRun:
-        """A copy that goes on, on these rows; other rows get a new run from the same point."""
+        """A copy that goes on; on other rows a new run from the same point."""
         if problem.rows is not self.problem.rows:
             return BatchRun(problem, self.solver, self.state.w, self.state.v, self.state.theta)
-        return copy.deepcopy(self, {id(self.problem): problem})
+        fork = copy.copy(self)
+        fork.problem, fork.model, fork.certificate = problem, model_of(problem), None
+        fork.state = copy.deepcopy(self.state)
+        fork.z, fork.u, fork.rows_pull, fork.v_before = (
+            array.copy() for array in (self.z, self.u, self.rows_pull, self.v_before)
+        )
+        return fork
 
 
 def _factor(primal: np.ndarray, sizes: tuple[np.ndarray, ...], dual: np.ndarray, dual_size: np.ndarray) -> float:

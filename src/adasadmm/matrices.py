@@ -153,6 +153,14 @@ def dense_block(M: Rows, rows: slice) -> np.ndarray:
     return M.values[rows] if isinstance(M, Dense) else to_scipy(M)[rows].toarray()
 
 
+def plain(M: Rows) -> Any:
+    """The matrix as NumPy or SciPy know it; a copy where it has an intercept."""
+    if isinstance(M, WithIntercept):
+        inner, ones = plain(M.rows), np.ones((M.shape[0], 1))
+        return sp.hstack([inner, ones], format="csr") if sp.issparse(inner) else np.hstack([inner, ones])
+    return M.values if isinstance(M, Dense) else to_scipy(M)
+
+
 def columns(M: Rows, chosen: np.ndarray) -> Rows:
     """Some columns, chosen by a mask."""
     if chosen.all():

@@ -185,6 +185,13 @@ class Problem:
             return kernel_B, penalties.linked(self.penalty, self.p, [1.0 / c for c in curvatures]), 1.0
         return kernel_B, self.penalty, 1.0 / curvatures[0]
 
+    def with_penalty(self, penalty: Any) -> Problem:
+        """The same problem with another penalty; the rows are shared."""
+        other = object.__new__(Problem)
+        other.__dict__.update({k: v for k, v in self.__dict__.items() if k != "v_step"})
+        other.penalty = _as_penalty(penalty, self.p, "penalty")
+        return other
+
     def with_w_set_split(self) -> Problem:
         """The same problem with a copy of w inside its set: I stacked under A, the projection as penalty."""
         split = object.__new__(Problem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 from numbers import Integral, Real
@@ -84,15 +83,20 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
         alpha, l2 = self._strengths(total)
         structure = self._structure(X, alpha, sample_weight)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         starts = self._starts(len(targets), structure, getattr(self, "_results", []) if self.warm_start else [])
+        rows, seed = as_rows(X), self._seed()
         fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_fitting.fit_one)(self, X, y, sample_weight, structure, (l2, seed, start))
+            delayed(_fitting.fit_one)(
+                self, _fitting.problem_of(self, rows, y, sample_weight, structure, l2), seed, start
+            )
             for y, start in zip(targets, starts, strict=True)
         )
         _fitting.warn_unless_converged(fits, self.tol)
         self._set_fitted(fits)
         return fits
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _strengths(self, total: float) -> tuple[float, float]:
         """alpha and l2; by default 1 over the sum of the weights, as in the paper."""
@@ -145,16 +149,14 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         structure = self._stream_structure
         if hasattr(structure.penalty, "nu") and not self._penalty_is_given():
             structure = structure._replace(penalty=structure.penalty._replace(nu=alpha))
-        solver = _fitting.as_solver(self, *X.shape)
-        if isinstance(solver, ADMM):
-            if not isinstance(self.solver, str) or self.solver != "auto":
-                raise ValueError('partial_fit needs a stochastic solver, such as solver="ada-diag"; got batch ADMM')
-            solver = _fitting.as_solver(copy.copy(self).set_params(solver="ada-diag"), *X.shape)
         rows = as_rows(X)
         before = self._starts(len(targets), structure, getattr(self, "_results", []))
         runs = []
         for k, y in enumerate(targets):
             problem = _fitting.problem_of(self, rows, y, None, structure, l2)
+            solver = _fitting.as_solver(self, problem, streaming=True)
+            if isinstance(solver, ADMM):
+                raise ValueError('partial_fit needs a stochastic solver, such as solver="ada-diag"; got batch ADMM')
             if sample_weight is not None:  # in a stream the mean of all weights is not known: they count as they are
                 problem.rows = problem.rows._replace(c=sample_weight)
             if first:

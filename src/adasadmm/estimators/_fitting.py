@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import losses
-from ..matrices import WithIntercept, as_rows
+from ..matrices import WithIntercept
 from ..metrics import Full
 from ..problem import Problem
 from ..solve import solve
@@ -62,13 +62,13 @@ def as_loss(loss: Any) -> Any:
     return LOSSES[loss] if isinstance(loss, str) else loss
 
 
-def as_solver(estimator: Any, n: int, d: int) -> Any:
+def as_solver(estimator: Any, problem: Problem, streaming: bool = False) -> Any:
     """The solver record that the estimator's parameters stand for."""
     name = estimator.solver
     if not isinstance(name, str):
         return name
     if name == "auto":
-        name = "admm" if d <= ADMM_MOST_FEATURES else "ada-diag"
+        name = "admm" if problem.d <= ADMM_MOST_FEATURES and not streaming else "ada-diag"
     if name == "admm":
         return ADMM(beta=estimator.beta)
     batch_size = 1 if estimator.batch_size == "auto" else estimator.batch_size
@@ -109,18 +109,9 @@ def problem_of(
     )
 
 
-def fit_one(
-    estimator: Any,
-    X: Any,
-    y: np.ndarray,
-    sample_weight: np.ndarray | None,
-    structure: Structure,
-    strength: tuple[float, int, Result | None],
-) -> Fit:
-    """Fit one linear function; ``strength`` holds l2, the seed and where to start."""
-    l2, seed, start = strength
-    problem = problem_of(estimator, as_rows(X), y, sample_weight, structure, l2)
-    solver = as_solver(estimator, *X.shape)
+def fit_one(estimator: Any, problem: Problem, seed: int, start: Result | None) -> Fit:
+    """Fit one linear function."""
+    solver = as_solver(estimator, problem)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
     batch = isinstance(solver, ADMM)
     epochs = estimator.max_iter
@@ -138,12 +129,8 @@ def fit_one(
         progress=estimator.verbose > 0,
     )
     gap = math.inf if result.certificate is None else result.certificate.relative_gap
-    return Fit(*split_intercept(estimator, answer_of(result, solver)), result, not auto or gap <= estimator.tol)
-
-
-def answer_of(result: Result, solver: Any) -> np.ndarray:
-    """The coefficients that an estimator shows: inside w_set where there is one, else the solver's own mean."""
-    return result.w if isinstance(solver, ADMM) else result.w_average
+    w = result.w if batch else result.w_average
+    return Fit(*split_intercept(estimator, w), result, not auto or gap <= estimator.tol)
 
 
 def split_intercept(estimator: Any, w: np.ndarray) -> tuple[np.ndarray, float]:

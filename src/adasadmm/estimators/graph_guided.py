@@ -14,7 +14,7 @@ from ._fitting import Structure
 __all__ = ["GraphGuidedClassifier", "GraphGuidedRegressor"]
 
 
-class _GraphGuided(LinearModel):
+class GraphGuided(LinearModel):
     """The penalty ``alpha sum_edges weight_ij |w_i - w_j|``."""
 
     graph: Any
@@ -26,7 +26,7 @@ class _GraphGuided(LinearModel):
         return Structure(graphs.incidence(graph.edges, graph.weights, X.shape[1]), L1(alpha))
 
 
-class GraphGuidedClassifier(_GraphGuided, LinearClassifier):
+class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     """A linear classifier whose coefficients follow a graph.
 
     Minimises ``mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|``: neighbours in the graph are drawn
@@ -124,7 +124,7 @@ class GraphGuidedClassifier(_GraphGuided, LinearClassifier):
         keep_parameters(self, locals())
 
 
-class GraphGuidedRegressor(_GraphGuided, LinearRegressor):
+class GraphGuidedRegressor(GraphGuided, LinearRegressor):
     """A linear regression whose coefficients follow a graph.
 
     Minimises ``mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|``.
