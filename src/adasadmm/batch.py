@@ -22,7 +22,7 @@ import scipy.linalg
 from . import duality, losses, matrices
 from ._jit import compiled
 from .algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
-from .matrices import add_row, gram, row_dot, to_scipy
+from .matrices import add_row, gram, row_dot
 from .problem import Problem
 from .solvers import ADMM, memory
 from .trace import Certificate
@@ -108,7 +108,7 @@ class BatchRun:
     def _argmin_w(self) -> None:
         state, problem = self.state, self.problem
         dual = state.theta - self.beta * (problem.times_B(state.v) - problem.b)
-        rhs = self.beta_z / problem.n * self.rows_pull + to_scipy(problem.A).T @ dual + self.hold * state.w
+        rhs = self.beta_z / problem.n * self.rows_pull + problem.times_A_transposed(dual) + self.hold * state.w
         state.w[:] = scipy.linalg.cho_solve(self.factor, rhs * self.scale, check_finite=False) * self.scale
 
     def _pass(self, first: int, last: int) -> None:
@@ -154,7 +154,7 @@ class BatchRun:
         rows_factor = _factor(
             weight * (Xw - self.z), (weight * Xw, weight * self.z), weight * (self.z - z_before), weight * self.u
         )
-        Aw, Bv = to_scipy(problem.A) @ state.w, problem.times_B(state.v)
+        Aw, Bv = problem.times_A(state.w), problem.times_B(state.v)
         turn = self.beta * problem.times_B(state.v - self.v_before)
         constraint_factor = _factor(Aw + Bv - problem.b, (Aw, Bv, problem.b), turn, state.theta)
         if self.solver.beta != "auto":

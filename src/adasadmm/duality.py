@@ -100,7 +100,7 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     s, theta = t * s, t * theta
     if not _inside(problem, s, theta, low, high):
         return -math.inf, math.nan, "no dual point was found where the conjugates are finite"
-    q = _data_pull(problem, s) - to_scipy(problem.A).T @ theta
+    q = _data_pull(problem, s) - problem.times_A_transposed(theta)
     dual_residual = float(np.linalg.norm(q + problem.gamma * w))
     if unbounded.any():
         q[unbounded & (np.abs(q) <= ROUNDING * _sizes(problem, s, theta))] = 0.0

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._jit import at, generic, inlined
+from ._jit import at, compiled, generic, inlined
 
 __all__ = [
     "L1",
@@ -322,6 +322,12 @@ def _(penalty: Stack, x, tau, out):
 @value.register
 def _(penalty: Stack, v):
     return value(linked(penalty, len(v)), v)
+
+
+@compiled
+def total_value(penalty, v):
+    """The value, compiled: for a Python caller with a long v. A stack comes linked."""
+    return value(penalty, v)
 
 
 # --- conjugate and its domain (NumPy: they serve the certificate, not the loop) --------------------------------------

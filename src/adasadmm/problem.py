@@ -132,15 +132,15 @@ class Problem:
         return 0.5 * float(self.gamma @ (w * w))
 
     def penalty_value(self, v: np.ndarray) -> float:
-        return float(penalties.value(self.penalty, v))
+        return float(penalties.total_value(self.v_step[1], v))
 
     def residual(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """``A w + B v - b``."""
-        return to_scipy(self.A) @ w + self.times_B(v) - self.b
+        return self.times_A(w) + self.times_B(v) - self.b
 
     def v_of(self, w: np.ndarray) -> np.ndarray | None:
         """The v that solves ``A w + B v = b``, or None where B does not determine one for every w."""
-        rhs = self.b - to_scipy(self.A) @ w
+        rhs = self.b - self.times_A(w)
         if self.B is None:
             return -rhs
         return None if self._inverse_B is None else self._inverse_B @ rhs
@@ -151,6 +151,16 @@ class Problem:
     def p(self) -> int:
         """The length of v."""
         return self.m if self.B is None else self.B.columns
+
+    def times_A(self, w: np.ndarray) -> np.ndarray:
+        out = np.empty(self.m)
+        matrices.product(self.A, w, out)
+        return out
+
+    def times_A_transposed(self, theta: np.ndarray) -> np.ndarray:
+        out = np.empty(self.d)
+        matrices.transposed_product(self.A, theta, out)
+        return out
 
     def times_B(self, v: np.ndarray) -> np.ndarray:
         return -v if self.B is None else to_scipy(self.B) @ v

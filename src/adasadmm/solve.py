@@ -11,7 +11,6 @@ from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
 from .batch import BatchRun
-from .matrices import to_scipy
 from .problem import Problem
 from .solvers import ADMM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
 from .stochastic import StochasticRun
@@ -225,7 +224,7 @@ def _snapshot(run: Any) -> Snapshot:
         objective=_objective(problem, state.w, state.v),
         objective_mean=_objective(problem, run.w_mean, run.v_mean),
         primal_residual=float(np.linalg.norm(problem.residual(state.w, state.v))),
-        dual_residual=run.beta * float(np.linalg.norm(to_scipy(problem.A).T @ v_turn)),
+        dual_residual=run.beta * float(np.linalg.norm(problem.times_A_transposed(v_turn))),
         eta=run.eta,
         w=state.w.copy(),
         w_mean=run.w_mean,
