@@ -38,10 +38,13 @@ _HOME = {
     ),
     "metrics": ("Diagonal", "Full", "Identity"),
     "estimators": (
+        "ConvergenceDisplay",
         "GraphGuidedClassifier",
         "GraphGuidedClassifierCV",
         "GraphGuidedRegressor",
         "GraphGuidedRegressorCV",
+        "GraphWeightsDisplay",
+        "PathDisplay",
         "StructuredClassifier",
         "StructuredRegressor",
     ),

@@ -31,6 +31,7 @@ __all__ = ["BatchRun"]
 
 FIRST_BETA = 0.01
 BALANCED_AT = (10, 17, 28, 46, 75, 122, 198, 321)
+SLICE = 10  # iterations between two returns to Python's loop, where the iterates are looked at
 BALANCE_LIMITS = 0.1, 10.0  # one change of beta at the most
 BALANCE_DEADBAND = 1.5
 TINY = 1e-30
@@ -77,6 +78,7 @@ class BatchRun:
         self.data_gram = gram(problem.rows.X, problem.rows.c / problem.n)
         self.constraint_gram = gram(problem.A, np.ones(problem.m))
         self.iteration, self.seconds = 0, 0.0
+        self.begun = 0  # the iteration from which balancing counts
         self.v_before = v.copy()
         self.certificate: Certificate | None = None
         self._gather()
@@ -91,7 +93,7 @@ class BatchRun:
         start = time.perf_counter()
         for _ in range(iterations):
             self.iteration += 1
-            balancing = self.iteration in BALANCED_AT
+            balancing = self.iteration - self.begun in BALANCED_AT
             z_before = self.z.copy() if balancing else self.z
             self.v_before[:] = self.state.v
             self.state.w_sum[:] += self.state.w
@@ -199,10 +201,12 @@ class BatchRun:
     # --- save, and go on ---------------------------------------------------------------------------------------------
 
     def slices(self, iterations: int) -> Iterator[int]:
-        yield from [1] * iterations
+        yield from [SLICE] * (iterations // SLICE)
+        if iterations % SLICE:
+            yield iterations % SLICE
 
     def halves(self, iterations: int) -> list[int]:
-        return []
+        return [iterations // 2, iterations - iterations // 2] if iterations > 1 else []
 
     def save(self) -> Any:
         numbers = self.beta_z, self.beta, self.iteration, self.seconds
@@ -212,6 +216,7 @@ class BatchRun:
         arrays, (self.beta_z, self.beta, self.iteration, self.seconds) = saved
         for array, kept in zip(self._arrays(), arrays, strict=True):
             array[...] = kept
+        self._factorise()
 
     def _arrays(self) -> list[np.ndarray]:
         return [*self.state, self.z, self.u, self.rows_pull, self.v_before]
@@ -222,6 +227,8 @@ class BatchRun:
             return BatchRun(problem, self.solver, self.state.w, self.state.v, self.state.theta)
         fork = copy.copy(self)
         fork.problem, fork.model, fork.certificate = problem, model_of(problem), None
+        if problem is not self.problem:  # another penalty wants another balance
+            fork.begun = self.iteration
         fork.state = copy.deepcopy(self.state)
         fork.z, fork.u, fork.rows_pull, fork.v_before = (
             array.copy() for array in (self.z, self.u, self.rows_pull, self.v_before)

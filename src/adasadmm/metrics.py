@@ -84,7 +84,7 @@ def apply(H, x, out):
 
 @start.register
 def _(metric: Identity, d):
-    return IdentityState(np.empty(d))
+    return IdentityState(np.zeros(d))
 
 
 @observe.register
@@ -100,7 +100,7 @@ def _(H: IdentityState, x, out):
 
 @start.register
 def _(metric: Diagonal, d):
-    return DiagonalState(np.zeros(d), np.empty(d))
+    return DiagonalState(np.zeros(d), np.zeros(d))
 
 
 @observe.register

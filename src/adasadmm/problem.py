@@ -198,11 +198,12 @@ class Problem:
     def with_penalty(self, penalty: Any) -> Problem:
         """The same problem with another penalty; the rows are shared."""
         other = object.__new__(Problem)
-        other.__dict__.update({k: v for k, v in self.__dict__.items() if k != "v_step"})
+        other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("v_step", "w_set_split")})
         other.penalty = _as_penalty(penalty, self.p, "penalty")
         return other
 
-    def with_w_set_split(self) -> Problem:
+    @functools.cached_property
+    def w_set_split(self) -> Problem:
         """The same problem with a copy of w inside its set: I stacked under A, the projection as penalty."""
         split = object.__new__(Problem)
         split.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_inverse_B", "v_step")})

@@ -82,6 +82,8 @@ def solve(
         raise TypeError(f"solver must be AdaSADMM(...), SADMM(...), OADMM(...) or ADMM(...), got {solver!r}")
     _check_run(epochs, order, tol, trace_every)
     check_fits(solver, problem)
+    if samples is not None and isinstance(solver, ADMM):
+        raise ValueError("samples must be None for ADMM, which uses all rows in every iteration")
     with _controller().limit(limits=1, user_api="blas"):
         run = _begin(problem, solver, start)
         if isinstance(solver, ADMM):
@@ -96,14 +98,15 @@ def solve(
             total = wanted if samples is None else len(samples) / problem.n
             orders = _orders(problem.n, wanted, order, seed, samples)
             pieces = _pieces(orders, trace_every * problem.n, run.batch_size)
+        begin = run.epoch
         snapshots, status = _drive(run, pieces, total, tol, callback, progress)
-        return _result(problem, run, snapshots, status)
+        return _result(problem, run, snapshots, status, run.epoch - begin)
 
 
 def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
     """A new run, or one that goes on."""
     split = problem.w_set is not None and (isinstance(solver, ADMM) or not keeps_w_set(solver, problem))
-    inner = problem.with_w_set_split() if split else problem
+    inner = problem.w_set_split if split else problem
     if start is not None:
         if len(start.w) != problem.d or len(start.v) != problem.p or len(start.theta) != problem.m:
             raise ValueError(
@@ -236,7 +239,7 @@ def _objective(problem: Problem, w: np.ndarray, v: np.ndarray) -> float:
     return problem.objective(w, v if own is None else own)
 
 
-def _result(problem: Problem, run: Any, snapshots: list[Snapshot], status: Status) -> Result:
+def _result(problem: Problem, run: Any, snapshots: list[Snapshot], status: Status, epochs: float) -> Result:
     """The answer in the user's own rows: those of a split w_set are taken off again."""
     state, m, p = run.state, problem.m, problem.p
     w_feasible = state.v[p:].copy() if run.problem.m > m else state.w.copy()
@@ -250,6 +253,7 @@ def _result(problem: Problem, run: Any, snapshots: list[Snapshot], status: Statu
         w_feasible=w_feasible,
         trace=Trace(snapshots),
         status=status,
+        epochs=epochs,
         certificate=NOTHING_PROVED if status is Status.diverged else run.certify(),
         run=run,
     )

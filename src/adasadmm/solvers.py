@@ -21,8 +21,8 @@ __all__ = ["ADMM", "OADMM", "SADMM", "AdaSADMM"]
 METRICS = {"identity": metrics.Identity(), "diagonal": metrics.Diagonal(), "full": metrics.Full()}
 AVERAGES = ("uniform", "polynomial", "step-weighted", "last")
 W_STEPS = ("exact", "linearized")
-FIRST_DISTANCE = 1e-3  # how far the first step of eta="auto" reaches, in units of the inverse of the first gradient
-UNIT_ROWS = 1000  # among which the first non-zero gradient is looked for
+FIRST_DISTANCE = 1e-3  # how far the first step of eta="auto" reaches, as a fraction of loss / gradient
+UNIT_ROWS = 1000  # from which the sizes of a gradient and of the loss are taken
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,8 @@ class AdaSADMM:
     a : float
         H_t = a I + ...; with ``eta="auto"`` in units of the first non-zero gradient.
     beta : float or "auto"
-        The weight of the constraint; "auto" is the square of the first non-zero gradient's largest entry.
+        The weight of the constraint; "auto" is the first non-zero gradient's largest entry squared, over the loss
+        at the start: 1 for a hinge loss and features of size 1.
     w_step : {"linearized", "exact"}
     batch_size : int
     average : {"uniform", "polynomial", "step-weighted", "last"}
@@ -143,10 +144,10 @@ class ADMM:
 def method(solver: Any, problem: Problem, w: np.ndarray) -> Method:
     """The parts of Algorithm 1 that a solver stands for, on one problem and from one start."""
     metric = _metric(solver)
-    unit = gradient_unit(problem, w) if "auto" in (solver.eta, solver.beta) else 1.0
-    step = _step(solver, problem, metric, unit, w)
-    a = float(getattr(solver, "a", 1.0)) * (unit if isinstance(step, stepsizes.Auto) else 1.0)
-    beta = unit**2 if solver.beta == "auto" else float(solver.beta)
+    slope, value = units(problem, w) if "auto" in (solver.eta, solver.beta) else (1.0, 1.0)
+    step = _step(solver, problem, metric, FIRST_DISTANCE * value / slope, w)
+    a = float(getattr(solver, "a", 1.0)) * (slope if isinstance(step, stepsizes.Auto) else 1.0)
+    beta = slope**2 / value if solver.beta == "auto" else float(solver.beta)
     H = metrics.start(metric, problem.d)
     return Method(
         subgradient=Implicit(np.empty(problem.d)) if isinstance(solver, OADMM) else Explicit(),
@@ -159,17 +160,23 @@ def method(solver: Any, problem: Problem, w: np.ndarray) -> Method:
     )
 
 
-def gradient_unit(problem: Problem, w: np.ndarray) -> float:
-    """The largest entry of the first non-zero gradient of a row at w: the unit that makes "auto" scale-free."""
+def units(problem: Problem, w: np.ndarray) -> tuple[float, float]:
+    """What makes "auto" scale-free: the largest entry of the first non-zero gradient of a row at w, and a mean loss.
+
+    With features c times as large and w as much smaller the first is c times as large; with a loss c times as large
+    both are. So value / slope is a length of w, and slope^2 / value a beta.
+    """
     X, y, c = problem.rows
-    g = np.zeros(problem.d)
-    for i in range(min(problem.n, UNIT_ROWS)):
-        slope = c[i] * losses.slope(problem.loss, row_dot(X, i, w), y[i])
-        if slope != 0.0:
-            add_row(X, i, slope, g)
-            if g.any():
-                return float(np.max(np.abs(g)))
-    return 1.0
+    slope, value = 0.0, 0.0
+    rows = min(problem.n, UNIT_ROWS)
+    for i in range(rows):
+        z = row_dot(X, i, w)
+        value += c[i] * losses.value(problem.loss, z, y[i]) / rows
+        if slope == 0.0:
+            g = np.zeros(problem.d)
+            add_row(X, i, c[i] * losses.slope(problem.loss, z, y[i]), g)
+            slope = float(np.max(np.abs(g)))
+    return slope or 1.0, value if 0.0 < value < math.inf else 1.0
 
 
 def quadratic(solver: Any, problem: Problem, beta: float) -> Any:
@@ -226,12 +233,12 @@ def _average(solver: Any) -> Any:
     return {"uniform": averages.Uniform(), "polynomial": averages.Polynomial(), "last": averages.Last()}[name]
 
 
-def _step(solver: Any, problem: Problem, metric: Any, unit: float, w: np.ndarray) -> Any:
+def _step(solver: Any, problem: Problem, metric: Any, reach: float, w: np.ndarray) -> Any:
     eta = solver.eta
     if is_registered(stepsizes.size, eta):
         return as_part(eta, "eta")
     if eta == "auto":
-        return stepsizes.Auto(w.copy(), np.array([FIRST_DISTANCE / unit]), isinstance(metric, metrics.Diagonal))
+        return stepsizes.Auto(w.copy(), np.array([reach]), isinstance(metric, metrics.Diagonal))
     if eta == "1/(gamma t)":
         positive = problem.gamma[problem.gamma > 0.0]
         if not positive.size:

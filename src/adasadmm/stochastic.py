@@ -104,7 +104,8 @@ class StochasticRun:
         return {"uniform": self.w_mean, "last": self.state.w}.get(name, self.state.w_average).copy()
 
     def is_finite(self) -> bool:
-        return bool(np.isfinite(self.state.w).all() and np.isfinite(self.state.theta).all())
+        arrays = (self.state.w, self.state.theta, *(x for x in self.method.metric if isinstance(x, np.ndarray)))
+        return all(np.isfinite(array).all() for array in arrays)  # an infinite metric would freeze w in silence
 
     def certify(self) -> Certificate:
         """The certificate of the average, its dual point from the slopes there."""

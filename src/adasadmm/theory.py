@@ -150,7 +150,7 @@ def bounds(
     v = np.zeros(problem.p) if start is None else as_vector(start.v, problem.p, "v of start")
     theta = np.zeros(problem.m) if start is None else as_vector(start.theta, problem.m, "theta of start")
     if problem.w_set is not None and not keeps_w_set(solver, problem):
-        problem = problem.with_w_set_split()
+        problem = problem.w_set_split
         v, v_star, theta = np.append(v, w), np.append(v_star, w_star), np.append(theta, np.zeros(problem.d))
     with _controller().limit(limits=1, user_api="blas"):
         run = StochasticRun(problem, solver, w, v, theta)

@@ -68,7 +68,8 @@ class Certificate:
     Attributes
     ----------
     primal : float
-        The objective at a feasible point; infinite where none is known.
+        The objective at a feasible point: at w (its copy inside ``w_set``) with the v that belongs to it or, where that
+        is not feasible, at one nearby. Infinite where none is known.
     dual : float
         A lower bound of the optimum; minus infinity where none is known.
     gap : float
@@ -106,6 +107,8 @@ class Result:
         A point inside ``w_set``: the copy that the splitting keeps there, or w itself.
     trace : Trace
     status : Status
+    epochs : float
+        Epochs of this call; the trace counts on from ``start``.
     certificate : Certificate or None
     """
 
@@ -118,5 +121,6 @@ class Result:
     w_feasible: np.ndarray
     trace: Trace
     status: Status
+    epochs: float
     certificate: Certificate | None = None
     run: Any = dataclasses.field(default=None, repr=False)  # the state to go on from

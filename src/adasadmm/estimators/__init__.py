@@ -1,14 +1,18 @@
 """scikit-learn's clothes for `adasadmm.solve`."""
 
+from .displays import ConvergenceDisplay, GraphWeightsDisplay, PathDisplay
 from .graph_guided import GraphGuidedClassifier, GraphGuidedRegressor
 from .path import GraphGuidedClassifierCV, GraphGuidedRegressorCV
 from .structured import StructuredClassifier, StructuredRegressor
 
 __all__ = [
+    "ConvergenceDisplay",
     "GraphGuidedClassifier",
     "GraphGuidedClassifierCV",
     "GraphGuidedRegressor",
     "GraphGuidedRegressorCV",
+    "GraphWeightsDisplay",
+    "PathDisplay",
     "StructuredClassifier",
     "StructuredRegressor",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -113,8 +114,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         self._results = [dataclasses.replace(fit.result, run=None) for fit in fits]  # without the run, so without X
         self._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
         gaps = [math.inf if (c := fit.result.certificate) is None else c.relative_gap for fit in fits]
-        epochs = [fit.result.trace["epoch"][-1] if len(fit.result.trace["epoch"]) else 0.0 for fit in fits]
-        self.n_iter_ = max(1, math.ceil(max(epochs)))
+        self.n_iter_ = max(1, math.ceil(max(fit.result.epochs for fit in fits)))
         self.dual_gap_ = gaps[0] if len(fits) == 1 else np.array(gaps)
         statuses = [fit.result.status for fit in fits]
         self.status_ = statuses[0] if len(fits) == 1 else statuses
@@ -136,6 +136,37 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
 
     def _dense_coef(self) -> np.ndarray:
         return self.coef_.toarray() if hasattr(self.coef_, "toarray") else self.coef_
+
+    def summary(self) -> str:
+        """What was fitted, in a few lines: size, graph, fused groups, objective, gap, status."""
+        check_is_fitted(self)
+        coefs = np.atleast_2d(self._dense_coef())
+        lines = [f"{type(self).__name__}: {coefs.shape[1]} features, {np.count_nonzero(coefs)} non-zero coefficients"]
+        if len(coefs) > 1:
+            lines[0] += f" in {len(coefs)} classes"
+        if getattr(self, "graph_", None) is not None:
+            groups = [len(np.unique(labels)) for labels in np.atleast_2d(self.clusters_)]
+            lines.append(f"graph: {len(self.graph_)} edges; fused groups of features: {_listed(groups)}")
+            lines.extend(getattr(self, "graph_notes_", ()))
+        for name, trace, gap, status in zip(*self._course(), strict=True):
+            objective = f"objective {trace['objective'][-1]:.6g}, " if len(trace["objective"]) else ""
+            lines.append(f"{name}{objective}relative duality gap {gap:.1e}, {status.name}: {status.value}")
+        return "\n".join(lines)
+
+    def _course(self) -> tuple[list, list, Any, Any]:
+        """Name, trace, gap and status of each linear function; nothing after partial_fit, which keeps no trace."""
+        if not hasattr(self, "trace_"):
+            return [], [], [], []
+        if not isinstance(self.trace_, list):
+            return [""], [self.trace_], [self.dual_gap_], [self.status_]
+        return [f"class {label}: " for label in self.classes_], self.trace_, self.dual_gap_, self.status_
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's diagram, with the summary under it once the model is fitted."""
+        diagram = super()._repr_html_inner()
+        if not hasattr(self, "coef_"):
+            return diagram
+        return f"{diagram}<pre>{html.escape(self.summary())}</pre>"
 
     # --- partial_fit -------------------------------------------------------------------------------------------------
 
@@ -190,6 +221,10 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         return tags
 
 
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
 class LinearClassifier(ClassifierMixin, LinearModel):
     """Two classes by one linear function, several by one against the rest."""
 
@@ -221,7 +256,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
-            raise ValueError(f"a classifier needs at least 2 classes, y has one class only: {self.classes_[0]!r}")
+            raise ValueError(f"a classifier needs at least 2 classes, y has one class only: {self.classes_[0]}")
         weight = self._weights(X, y, sample_weight)
         self._fit(X, self._targets(y), weight)
         return self
@@ -267,12 +302,12 @@ class LinearClassifier(ClassifierMixin, LinearModel):
                 raise ValueError("classes must be given in the first call of partial_fit")
             self.classes_ = np.unique(classes)
             if len(self.classes_) < 2:
-                raise ValueError(f"a classifier needs at least 2 classes, got one: {self.classes_[0]!r}")
+                raise ValueError(f"a classifier needs at least 2 classes, got one: {self.classes_[0]}")
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes differ from those of the first call, {self.classes_}: got {classes!r}")
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
-            raise ValueError(f"y has a label that is not in classes: {unknown[0]!r}")
+            raise ValueError(f"y has a label that is not in classes: {unknown[0]}")
         self._partial_fit(X, self._targets(y), self._weights(X, y, sample_weight))
         return self
 

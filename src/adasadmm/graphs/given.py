@@ -1,0 +1,230 @@
+"""Whatever a user calls a graph, made a `Graph`."""
+
+from __future__ import annotations
+
+import csv
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .columns import column_names, describe, name_columns, nearest
+from .edges import Graph, GraphWarning, chain, grid
+from .inverse import learn
+
+__all__ = ["as_graph"]
+
+_KNOWN = (
+    "'glasso', 'knn', 'chain', ('grid', rows, cols), an array of edges of shape (E, 2), (edges, weights), a sparse "
+    "adjacency, a networkx graph, a Graph, a callable X -> edges, or the path of a CSV file"
+)
+
+
+def as_graph(
+    graph: Any, d: int, *, X: Any = None, feature_names: Sequence[Any] | None = None, sample_weight: Any = None
+) -> Graph:
+    """Make a `Graph` of anything that describes one.
+
+    Parameters
+    ----------
+    graph : str, tuple, array-like, sparse matrix, networkx graph, Graph, callable or path
+        - ``"glasso"``, ``"knn"``: learnt from X, see `glasso` and `knn`;
+        - ``"chain"``, ``("grid", rows, cols)``, ``("grid", rows, cols, depth)``;
+        - edges of shape (E, 2), as numbers from 0 or as names of features; ``(edges, weights)``;
+        - a sparse (d, d) adjacency, symmetric or triangular, its values the weights;
+        - a networkx graph over the features' names or numbers, its edges' ``weight`` the weights (1 without);
+        - a callable that gives one of these for X;
+        - the path of a CSV file: source, target and perhaps weight on each line, names or numbers, with or without a
+          first line that names the columns so.
+    d : int
+        The number of coefficients.
+    X : array-like or sparse matrix of shape (n, d), optional
+        Needed where the graph is learnt.
+    feature_names : sequence of str, optional
+        Needed where the graph speaks of names. By default the columns of X, if X is a frame.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows of X, for a learnt graph.
+
+    Returns
+    -------
+    graph : Graph
+
+    Raises
+    ------
+    ValueError
+        If this is no graph over d coefficients; the message names the edge, node or value.
+
+    Warns
+    -----
+    GraphWarning
+        If edges were merged, a learnt graph is not the one asked for, or there are no edges at all.
+
+    Examples
+    --------
+    >>> from adasadmm import graphs
+    >>> graphs.as_graph([["a", "c"], ["c", "b"]], 3, feature_names=["a", "b", "c"]).edges
+    array([[0, 2],
+           [1, 2]])
+    """
+    names = column_names(X) if feature_names is None else list(feature_names)
+    if names is not None and len(names) != d:
+        raise ValueError(f"feature_names must hold {d} names, got {len(names)}")
+    made = _made(graph, d, X, names, sample_weight)
+    if made.n_edges == 0 and d > 1:
+        said = "the graph has no edges: nothing ties the coefficients together"
+        warnings.warn(said, GraphWarning, stacklevel=2)
+        made = replace(made, notes=(*made.notes, said))
+    return made
+
+
+def _made(graph: Any, d: int, X: Any, names: list[Any] | None, sample_weight: Any) -> Graph:
+    """One kind of graph after the other; the order matters only where one kind could pass for another."""
+    if isinstance(graph, Graph):
+        return _of_size(graph, d)
+    if isinstance(graph, str) and graph in ("glasso", "knn"):
+        return _learnt(graph, d, X, names, sample_weight)
+    if isinstance(graph, str) and graph == "chain":
+        return Graph(chain(d), None, d)
+    if isinstance(graph, os.PathLike) or (isinstance(graph, str) and (graph.endswith(".csv") or os.path.isfile(graph))):
+        return _from_file(graph, d, names)
+    if isinstance(graph, str) or graph is None:
+        raise ValueError(f"graph must be {_KNOWN}; got {graph!r}")
+    if isinstance(graph, tuple) and graph and isinstance(graph[0], str) and graph[0] == "grid":
+        return _from_grid(graph[1:], d)
+    if sp.issparse(graph):
+        return _from_adjacency(graph, d)
+    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
+        return _from_networkx(graph, d, names)
+    if callable(graph):
+        _check_X(X, d, "a callable graph")
+        made = graph(X)
+        if callable(made):
+            raise ValueError(f"a callable graph must give edges for X, got {made!r}")
+        return _made(made, d, X, names, sample_weight)
+    if isinstance(graph, tuple) and len(graph) == 2 and np.ndim(_array(graph[0])) == 2:
+        return Graph(_numbers(graph[0], d, names), graph[1], d)
+    return Graph(_numbers(graph, d, names), None, d)
+
+
+def _learnt(graph: str, d: int, X: Any, names: list[Any] | None, sample_weight: Any) -> Graph:
+    _check_X(X, d, f"graph={graph!r}")
+    if graph == "knn":
+        return nearest(describe(X, sample_weight), 3, names)
+    return learn(X, names, sample_weight=sample_weight)
+
+
+def _check_X(X: Any, d: int, what: str) -> None:
+    if X is None:
+        raise ValueError(f"{what} is learnt from the rows: X is needed")
+    if np.shape(X)[1:] != (d,):
+        raise ValueError(f"X must have {d} columns, one for each coefficient, got shape {np.shape(X)}")
+
+
+def _of_size(graph: Graph, d: int) -> Graph:
+    if graph.d != d:
+        raise ValueError(f"the graph is over {graph.d} coefficients, but there are {d}")
+    return graph
+
+
+def _from_grid(shape: tuple[Any, ...], d: int) -> Graph:
+    edges = grid(*shape)
+    if np.prod(shape) != d:
+        raise ValueError(f"a grid of {' x '.join(map(str, shape))} has {np.prod(shape)} places, but d = {d}")
+    return Graph(edges, None, d)
+
+
+def _from_adjacency(matrix: Any, d: int) -> Graph:
+    if matrix.shape != (d, d):
+        raise ValueError(f"a sparse adjacency must have shape ({d}, {d}), got {matrix.shape}; see also edges_of")
+    A = sp.csr_array(matrix, dtype=np.float64)
+    A.sum_duplicates()
+    if not np.isfinite(A.data).all():
+        raise ValueError(f"weights of edges must be finite and > 0, got {A.data[~np.isfinite(A.data)][0]}")
+    A.eliminate_zeros()
+    upper, lower = sp.triu(A, 1), sp.tril(A, -1)
+    if upper.nnz and lower.nnz and np.max(np.abs((upper - lower.T).data), initial=0.0) > 1e-9 * np.max(np.abs(A.data)):
+        raise ValueError(
+            "a sparse adjacency must be symmetric or triangular, and this one is neither; A.maximum(A.T) makes it so"
+        )
+    edges = (upper if upper.nnz else lower).tocoo()
+    loops = np.flatnonzero(A.diagonal())
+    pairs = np.concatenate([np.column_stack([edges.row, edges.col]), np.column_stack([loops, loops])])  # refused there
+    return Graph(pairs, np.concatenate([edges.data, A.diagonal()[loops]]), d)
+
+
+def _from_networkx(graph: Any, d: int, names: list[Any] | None) -> Graph:
+    nodes = list(graph.nodes)
+    places = dict(zip(nodes, _places(nodes, d, names, "nodes of the graph"), strict=True))
+    triples = list(graph.edges(data="weight", default=1.0))
+    return Graph([(places[i], places[j]) for i, j, _ in triples], [weight for *_, weight in triples], d)
+
+
+def _from_file(path: Any, d: int, names: list[Any] | None) -> Graph:
+    """Edges of a CSV file; a first line that names the columns is known by these names, or by holding no edge."""
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, skipinitialspace=True)
+        lines = [(reader.line_num, [cell.strip() for cell in line]) for line in reader if "".join(line).strip()]
+    head = [cell.lower() for cell in lines[0][1]] if lines else []
+    source, target, weight = 0, 1, 2 if len(head) > 2 else None
+    if "source" in head and "target" in head:
+        source, target = head.index("source"), head.index("target")
+        weight = head.index("weight") if "weight" in head else None
+        lines = lines[1:]
+    elif _is_head(lines, names):
+        lines = lines[1:]
+    for number, line in lines:
+        if len(line) != len(head) or len(line) < 2:
+            raise ValueError(f"line {number} of {os.fspath(path)} is not source,target[,weight]: {','.join(line)!r}")
+    pairs = [[line[source], line[target]] for _, line in lines]
+    return Graph(_numbers(pairs, d, names), None if weight is None else [line[weight] for _, line in lines], d)
+
+
+def _is_head(lines: list[tuple[int, list[str]]], names: list[Any] | None) -> bool:
+    """No cell of the first line is a number or a feature, while all other lines have numbers where they belong."""
+    if len(lines) < 2 or any(_is_number(cell) or cell in (names or ()) for cell in lines[0][1]):
+        return False
+    return all(_is_number(cell) for _, line in lines[1:] for cell in (line[2:3] or line))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(pairs: Any, d: int, names: list[Any] | None) -> Any:
+    """Edges as numbers, also where they speak of features by name."""
+    array = _array(pairs)
+    if array.dtype.kind not in "OUT" or array.ndim != 2 or array.shape[1] != 2:
+        return array  # numbers already, or something that Graph refuses
+    return np.array(_places(array.reshape(-1).tolist(), d, names, "edges")).reshape(-1, 2)
+
+
+def _places(labels: list[Any], d: int, names: list[Any] | None, what: str) -> list[int]:
+    """Where features stand that are called by name or number."""
+    places = {name: place for place, name in enumerate(names or ())}
+    strangers = [label for label in dict.fromkeys(labels) if label not in places]
+    if not strangers and len(places) == len(names or ()):
+        return [places[label] for label in labels]
+    if not strangers:
+        raise ValueError(f"feature_names are not unique, so that {what} cannot speak of them: {names!r:.80}")
+    numbers = {str(place): place for place in range(d)}
+    outside = [label for label in dict.fromkeys(labels) if str(label) not in numbers]
+    if not outside:
+        return [numbers[str(label)] for label in labels]
+    unknown = min(strangers, outside, key=len) if names else outside
+    known = f"the names of the {d} features, or 0 to {d - 1}" if names else f"0 to {d - 1} (X has no feature names)"
+    raise ValueError(f"{what} must be among {known}; not among them: {name_columns(range(len(unknown)), unknown)}")
+
+
+def _array(pairs: Any) -> np.ndarray:
+    try:
+        return np.asarray(pairs)
+    except ValueError:
+        raise ValueError(f"edges must have shape (E, 2), got rows of different lengths: {pairs!r:.80}") from None

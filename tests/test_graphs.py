@@ -1,0 +1,563 @@
+"""Graphs: edges and their matrices, graphs learnt from data, everything a user may call a graph, and what is refused."""
+
+import doctest
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import networkx
+import numpy as np
+import pandas
+import polars
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from sklearn.covariance import graphical_lasso
+from sklearn.datasets import load_breast_cancer, load_svmlight_file
+
+from adasadmm import graphs
+from adasadmm.graphs import Graph, GraphWarning, as_graph
+from adasadmm.graphs import inverse as inverse_module
+from adasadmm.graphs.columns import covariance, describe
+
+EDGES = np.array([[0, 1], [3, 1], [2, 4]])
+
+
+def walk(n=500, d=8, seed=0):
+    """Rows whose inverse covariance is that of a chain: a random walk along the columns."""
+    return np.cumsum(np.random.default_rng(seed).normal(size=(n, d)), axis=1)
+
+
+def same(graph, other):
+    return np.array_equal(graph.edges, other.edges) and np.array_equal(graph.weights, other.weights)
+
+
+# ------------------------------------------------------------------------------------------------ edges and matrices
+
+
+def test_incidence_and_back():
+    F = graphs.incidence(EDGES, [1.0, 2.5, 3.0], d=6)
+    assert isinstance(F, sp.csr_array) and F.shape == (3, 6)
+    assert F[1, 3] == 2.5 and F[1, 1] == -2.5
+    edges, weights = graphs.edges_of(F)
+    np.testing.assert_array_equal(edges, EDGES)
+    np.testing.assert_array_equal(weights, [1.0, 2.5, 3.0])
+
+
+def test_incidence_measures_differences_along_edges():
+    w = np.random.default_rng(0).normal(size=5)
+    np.testing.assert_allclose(graphs.incidence(EDGES) @ w, w[EDGES[:, 0]] - w[EDGES[:, 1]])
+
+
+@pytest.mark.parametrize(
+    "F, message",
+    [
+        ([[1.0, -1.0, 0.0], [1.0, -1.0, 1.0]], "row 1 of F is no edge: it has 3 non-zero values"),
+        ([[1.0, -2.0]], "row 0 of F is no edge: its values 1.0 and -2.0 are not opposite"),
+    ],
+)
+def test_what_is_no_incidence_matrix_is_refused(F, message):
+    with pytest.raises(ValueError, match=message):
+        graphs.edges_of(F)
+
+
+def test_degrees_of_chains_and_grids():
+    def degrees(edges):
+        return np.bincount(np.bincount(edges.reshape(-1))).tolist()
+
+    assert degrees(graphs.chain(5)) == [0, 2, 3]
+    assert degrees(graphs.grid(3, 4)) == [0, 0, 4, 6, 2]
+    assert degrees(graphs.grid(3, 3, 3)) == [0, 0, 0, 8, 12, 6, 1]
+    assert graphs.grid(8, 8).shape == (2 * 8 * 7, 2)
+    assert graphs.chain(1).shape == (0, 2)
+    np.testing.assert_array_equal(graphs.grid(5), graphs.chain(5))
+
+
+def test_a_graph_has_one_form():
+    graph = Graph(EDGES[::-1, ::-1], [3.0, 2.0, 1.0], d=6)
+    np.testing.assert_array_equal(graph.edges, [[0, 1], [1, 3], [2, 4]])
+    np.testing.assert_array_equal(graph.weights, [1.0, 2.0, 3.0])
+    assert graph.edges.dtype == np.int64 and graph.weights.dtype == np.float64 and graph.n_edges == 3
+    assert same(pickle.loads(pickle.dumps(graph)), graph)
+    np.testing.assert_array_equal(graph.adjacency().toarray(), graph.adjacency().toarray().T)
+    F = graph.incidence()
+    laplacian = np.diag(graph.adjacency().power(2).sum(axis=1)) - graph.adjacency().power(2).toarray()
+    np.testing.assert_allclose((F.T @ F).toarray(), laplacian)
+
+
+def test_differences_of_polynomials_vanish():
+    t = np.arange(12.0)
+    for order in (1, 2, 3, 4):
+        D = graphs.difference(12, order=order)
+        assert D.shape == (12 - order, 12)
+        np.testing.assert_allclose(D @ t ** (order - 1), 0.0, atol=1e-9)
+        assert np.all(D @ t**order != 0)
+    np.testing.assert_array_equal(graphs.trend(7).toarray(), graphs.difference(7, order=2).toarray())
+    np.testing.assert_array_equal(graphs.difference(5).toarray(), graphs.incidence(graphs.chain(5)).toarray())
+
+
+def test_overlapping_groups_copy_their_coefficients():
+    groups = [[0, 1, 2], range(2, 5), np.array([4, 0])]
+    A, rows = graphs.overlapping_groups(groups, d=6)
+    w = np.arange(6.0)
+    for group, mine in zip(groups, rows, strict=True):
+        np.testing.assert_array_equal((A @ w)[mine], w[list(group)])
+    assert sorted(np.concatenate(rows)) == list(range(A.shape[0]))
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: graphs.difference(3, order=3), "order 3 need more than 3 coefficients, got d = 3"),
+        (lambda: graphs.difference(3, order=0), "order must be a whole number >= 1, got 0"),
+        (lambda: graphs.overlapping_groups([[0], []], 3), "group 1 must be a non-empty list"),
+        (lambda: graphs.overlapping_groups([[0, 3]], 3), "group 0 holds 3: there are 3 coefficients, 0 to 2"),
+        (lambda: graphs.overlapping_groups([[0, -1]], 3), "group 0 holds -1"),
+        (lambda: graphs.overlapping_groups([[1, 0, 1]], 3), "group 0 holds 1 more than once"),
+        (lambda: graphs.overlapping_groups([], 3), "at least one group"),
+        (lambda: graphs.chain(0), "d must be a whole number >= 1, got 0"),
+        (lambda: graphs.grid(3, 2.5), "each length of a grid must be a whole number >= 1, got 2.5"),
+        (lambda: graphs.grid(), "grid needs its lengths"),
+        (lambda: graphs.incidence([]), "d, the number of coefficients, is needed"),
+        (lambda: graphs.knn(walk(), k=0), "k must be a whole number >= 1, got 0"),
+        (lambda: graphs.knn(np.full((3, 2), np.nan)), "X must be finite, got nan"),
+        (lambda: graphs.glasso(walk(), penalty=-1.0), "penalty must be a number > 0, 'cv' or None, got -1.0"),
+        (lambda: graphs.glasso(walk(), penalty="bic"), "got 'bic'"),
+        (lambda: graphs.glasso(walk(), edges=0), "edges must be a whole number >= 1, got 0"),
+        (lambda: graphs.glasso(walk(), edges=3, penalty=1.0), "give penalty or edges, not both"),
+        (lambda: graphs.glasso(np.zeros((0, 3))), "cannot be learnt from 0 rows"),
+        (lambda: graphs.glasso(walk(4), sample_weight=np.zeros(4)), "4 rows that all have weight 0"),
+        (lambda: graphs.glasso(walk(2), sample_weight=[1.0, -2.0]), "sample_weight must be >= 0, got -2.0"),
+        (lambda: graphs.glasso(walk(2), sample_weight=[1.0]), r"sample_weight must have shape \(2,\), got \(1,\)"),
+    ],
+)
+def test_what_is_refused_says_so(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# --------------------------------------------------------------------------------------------------- learnt graphs
+
+
+def test_glasso_finds_a_planted_chain():
+    d = 20
+    graph = graphs.glasso(walk(2000, d), edges=d - 1)
+    np.testing.assert_array_equal(graph.edges, graphs.chain(d))
+    assert np.all(graph.weights == 1.0) and "penalty" in graph.notes[-1]
+
+
+@pytest.mark.parametrize("penalty", [0.02, 0.1, 0.3, 0.6])
+def test_solving_blocks_apart_changes_nothing(penalty):
+    X = np.hstack([walk(400, 6, seed) for seed in range(4)]) / np.tile(np.sqrt(np.arange(1, 7)), 4)
+    S = np.cov(X.T, bias=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _, K = graphical_lasso(S, penalty, tol=1e-6, enet_tol=1e-8)
+    np.testing.assert_array_equal(graphs.glasso(X, penalty=penalty).edges, np.argwhere(np.triu(K, 1)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_matrix, lambda X: sp.csr_array(X * (X > 1.5))])
+def test_a_weight_is_a_repetition(form):
+    rng = np.random.default_rng(1)
+    X, weights = form(rng.normal(size=(60, 7)) + 3.0), rng.integers(0, 4, size=60)
+    X = X.tocsr() if sp.issparse(X) else X
+    repeated = X[np.repeat(np.arange(60), weights)]
+    dense = repeated.toarray() if sp.issparse(repeated) else repeated
+    np.testing.assert_allclose(covariance(describe(X, weights)), np.cov(dense.T, bias=True), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(covariance(describe(X, weights)), covariance(describe(repeated)), rtol=0, atol=1e-12)
+    for learn in (graphs.glasso, graphs.knn):
+        assert same(learn(X, sample_weight=weights), learn(repeated))
+
+
+def test_very_sparse_columns_have_the_same_covariance_as_dense_ones():
+    X = sp.random_array((300, 40), density=0.05, rng=np.random.default_rng(0), format="csr")
+    np.testing.assert_allclose(covariance(describe(X)), np.cov(X.toarray().T, bias=True), rtol=0, atol=1e-15)
+    assert same(graphs.knn(X), graphs.knn(X.toarray())) and same(graphs.glasso(X), graphs.glasso(X.toarray()))
+
+
+def test_nearest_neighbours_are_those_of_the_correlation():
+    X = np.random.default_rng(0).normal(size=(50, 12)) @ np.random.default_rng(1).normal(size=(12, 12))
+    closeness = np.abs(np.corrcoef(X.T)) - np.eye(12)
+    chosen = np.zeros((12, 12), dtype=bool)
+    for j in range(12):
+        chosen[j, np.argsort(-closeness[j])[:2]] = True
+    graph = graphs.knn(X, k=2)
+    np.testing.assert_array_equal(graph.edges, np.argwhere(np.triu(chosen | chosen.T)))
+    order = np.random.default_rng(2).permutation(12)
+    assert same(Graph(order[graphs.knn(X[:, order], k=2).edges]), graph)  # the order of columns does not matter
+    np.testing.assert_array_equal(graphs.knn(X, k=50).edges, np.argwhere(np.triu(np.ones((12, 12)), 1)))
+
+
+def test_columns_are_cut_into_blocks_without_effect(monkeypatch):
+    X = sp.random_array((80, 30), density=0.3, rng=np.random.default_rng(0), format="csr")
+    whole, S = graphs.knn(X), covariance(describe(X))
+    monkeypatch.setattr("adasadmm.graphs.columns._BLOCK", 200)
+    for form in (X, X.toarray()):
+        assert same(graphs.knn(form), whole)
+        np.testing.assert_allclose(covariance(describe(form)), S, rtol=0, atol=1e-14)
+
+
+def test_a_large_mean_does_no_harm():
+    assert same(graphs.glasso(walk() + 1e9), graphs.glasso(walk()))
+    assert same(graphs.knn(walk() + 1e9), graphs.knn(walk()))
+
+
+@pytest.mark.parametrize(
+    "name, X, edges",
+    [
+        ("one row", walk(1), 0),
+        ("all zeros", np.zeros((10, 4)), 0),
+        ("all zeros, sparse", sp.csr_array((10, 4)), 0),
+        ("one column", walk(20, 1), 0),
+        ("orthogonal columns", np.kron(np.ones((3, 1)), np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])), 0),
+        ("two columns", walk(20, 2), 1),
+        ("all columns equal", np.tile(walk(20, 1), 4), 6),
+        ("fewer rows than columns", np.random.default_rng(0).normal(size=(5, 40)), 80),
+        ("duplicate columns", np.tile(np.random.default_rng(0).normal(size=(50, 10)), 2), 40),
+        ("too large for a variance", walk() * 1e200, 0),
+        ("too small for a variance", walk() * 1e-200, 0),
+        ("two rows", np.random.default_rng(0).normal(size=(2, 6)), 12),
+    ],
+)
+def test_learning_never_fails(name, X, edges):
+    for form in (X, sp.csr_array(X)):
+        graph = graphs.glasso(form)
+        assert abs(graph.n_edges - edges) <= 0.2 * edges, name
+        assert graph.d == X.shape[1] and graph.notes
+    if edges == 0 and X.shape[1] > 1:
+        with pytest.warns(GraphWarning, match="the graph has no edges"):
+            assert "no edges" in as_graph("glasso", X.shape[1], X=X).notes[-1]
+
+
+def test_columns_that_cannot_be_used_stay_alone_and_are_named():
+    X = walk(100, 6)
+    X[:, 2] = 7.0
+    X[:, 4] *= 1e-200
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    for graph in (graphs.glasso(X), graphs.knn(X)):
+        assert not np.isin([2, 4], graph.edges).any() and graph.n_edges > 3
+        assert graph.notes[0] == "columns that do not vary stay alone (1 of 6): 2"
+        assert graph.notes[1].startswith("columns that vary too little or too much to compute with stay alone (1 of 6)")
+    for graph in (graphs.glasso(frame), as_graph("knn", 6, X=polars.from_pandas(frame)), graphs.knn(frame)):
+        assert graph.notes[0] == "columns that do not vary stay alone (1 of 6): c"
+    assert as_graph("glasso", 6, X=X, feature_names=list("uvwxyz")).notes[0].endswith(": w")
+
+
+def test_the_ladder_goes_down_rung_by_rung_and_says_so(monkeypatch):
+    X, refused = walk(), 0
+    rungs = ["shrunk by 0.1", "shrunk correlation", "neighbourhood selection", "nearest neighbours"]
+    real = inverse_module.sparse_inverse
+    allowed = []
+
+    def choosy(S, penalty):  # a rung is known by its matrix
+        kind = "correlation" if np.allclose(np.diag(S), 1.0) else "covariance"
+        seen.setdefault(S.tobytes(), kind)
+        return real(S, penalty) if len(seen) > refused else None
+
+    monkeypatch.setattr(inverse_module, "sparse_inverse", choosy)
+    for rung in rungs:
+        refused, seen = refused + 1, {}
+        if rung == "nearest neighbours":
+            monkeypatch.setattr(inverse_module, "neighbourhoods", lambda R, penalty: None)
+        with pytest.warns(GraphWarning, match=f"could not be computed: sparse inverse covariance.*instead: .*{rung}"):
+            graph = graphs.glasso(X, edges=7)
+        assert graph.notes[0].startswith("could not be computed") and 6 <= graph.n_edges <= 20
+        allowed.append(list(seen.values()))
+    assert allowed[2] == ["covariance", "covariance", "correlation"]
+
+
+def test_neighbourhood_selection_finds_a_chain_too():
+    S = np.cov(walk(5000, 10).T)
+    R = S / np.sqrt(np.diag(S)) / np.sqrt(np.diag(S))[:, None]
+    _, pairs = inverse_module.search(R, 9, inverse_module.neighbourhoods)
+    np.testing.assert_array_equal(pairs, graphs.chain(10))
+
+
+def test_an_ill_conditioned_covariance_is_shrunk():
+    X = load_breast_cancer().data  # variances from 7e-6 to 3e5
+    with pytest.warns(GraphWarning, match="could not be computed: sparse inverse covariance. Used instead: .*shrunk"):
+        graph = graphs.glasso(X)
+    assert 50 <= graph.n_edges <= 70
+    assert 50 <= graphs.glasso((X - X.mean(axis=0)) / X.std(axis=0)).n_edges <= 70
+
+
+def test_cross_validation_chooses_a_penalty():
+    X = walk(300, 6)
+    graph = graphs.glasso(X, penalty="cv")
+    assert set(map(tuple, graphs.chain(6))) <= set(map(tuple, graph.edges))
+    assert same(graphs.glasso(sp.csr_array(X), penalty="cv"), graph)
+    assert same(graphs.glasso(X, penalty="cv", sample_weight=np.full(300, 2.0)), graph)
+    with pytest.warns(GraphWarning, match="cross-validation found no penalty"):
+        assert "cross-validation found no penalty" in graphs.glasso(np.eye(2, 4), penalty="cv").notes[1]
+
+
+def test_many_columns_get_nearest_neighbours(monkeypatch):
+    monkeypatch.setattr(inverse_module, "LARGEST", 7)
+    with pytest.warns(GraphWarning, match="8 columns are too many .* Used instead: nearest neighbours"):
+        graph = as_graph("glasso", 8, X=walk())
+    assert same(graph, graphs.knn(walk())) and "too many" in graph.notes[0]
+
+
+def test_a_learnt_graph_is_the_same_every_time():
+    X = walk(50, 30) + np.random.default_rng(1).normal(size=(50, 30))
+    assert same(graphs.glasso(X), graphs.glasso(X.copy())) and same(graphs.knn(X), graphs.knn(np.asfortranarray(X)))
+
+
+# ------------------------------------------------------------------------------------------ what a user calls a graph
+
+NAMES = ["age", "income", "rooms", "lat", "long"]
+PLAIN = Graph([[0, 1], [1, 3], [2, 4]], d=5)
+WEIGHTED = Graph([[0, 1], [1, 3], [2, 4]], [1.0, 2.0, 0.5], d=5)
+
+
+def network(graph, names=None):
+    net = networkx.Graph()
+    net.add_nodes_from(names or range(5))
+    for (i, j), weight in zip(graph.edges.tolist(), graph.weights, strict=True):
+        net.add_edge(names[i] if names else i, names[j] if names else j, weight=weight)
+    return net
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        (PLAIN, PLAIN),
+        (EDGES, PLAIN),
+        (EDGES.tolist(), PLAIN),
+        (tuple(map(tuple, EDGES)), PLAIN),
+        (EDGES.astype(float), PLAIN),
+        ([["age", "income"], ["lat", "income"], ["rooms", "long"]], PLAIN),
+        (np.array(NAMES)[EDGES], PLAIN),
+        (np.array(NAMES, dtype=object)[EDGES], PLAIN),
+        (pandas.DataFrame(np.array(NAMES)[EDGES]), PLAIN),
+        ((EDGES, [1, 2, 0.5]), WEIGHTED),
+        ((np.array(NAMES)[EDGES], [1, 2, 0.5]), WEIGHTED),
+        (WEIGHTED.adjacency(), WEIGHTED),
+        (sp.triu(WEIGHTED.adjacency()), WEIGHTED),
+        (sp.csc_matrix(sp.tril(WEIGHTED.adjacency())), WEIGHTED),
+        (PLAIN.adjacency().astype(bool), PLAIN),
+        (network(WEIGHTED), WEIGHTED),
+        (network(WEIGHTED, NAMES), WEIGHTED),
+        (networkx.Graph([("age", "income"), ("lat", "income"), ("rooms", "long")]), PLAIN),
+        (networkx.DiGraph([(0, 1), (3, 1), (2, 4)]), PLAIN),
+        (lambda X: EDGES, PLAIN),
+        (lambda X: WEIGHTED.adjacency(), WEIGHTED),
+        ("chain", Graph(graphs.chain(5))),
+        (("grid", 5, 1), Graph(graphs.chain(5))),
+    ],
+)
+def test_many_things_are_graphs(given, expected):
+    assert same(as_graph(given, 5, X=np.zeros((2, 5)), feature_names=NAMES), expected)
+
+
+def test_names_come_from_a_frame():
+    frame = pandas.DataFrame(np.zeros((2, 5)), columns=NAMES)
+    for X in (frame, polars.from_pandas(frame)):
+        assert same(as_graph(np.array(NAMES)[EDGES], 5, X=X), PLAIN)
+    assert same(as_graph(EDGES, 5, X=pandas.DataFrame(np.zeros((2, 5)))), PLAIN)
+
+
+def test_learnt_graphs_by_name():
+    assert same(as_graph("glasso", 8, X=walk()), graphs.glasso(walk()))
+    weights = np.arange(500.0)
+    assert same(as_graph("knn", 8, X=walk(), sample_weight=weights), graphs.knn(walk(), sample_weight=weights))
+    assert as_graph(("grid", 2, 2, 2), 8).n_edges == 12
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("0,1\n3,1\n\n2,4\n", PLAIN),
+        ("age,income\nlat,income\nrooms,long", PLAIN),
+        ("source,target\nage,income\nlat,income\nrooms,long\n", PLAIN),
+        ("\ufeffsource,target,weight\r\nage,income,1\r\nlat,income,2\r\nrooms,long,0.5\r\n", WEIGHTED),
+        ("Weight,Target,Source\n1,0,1\n2,1,3\n.5,2,4\n", WEIGHTED),
+        ("source,target,comment\n0,1,a\n3,1,b\n2,4,c\n", PLAIN),
+        ("from,to,strength\nage, income, 1\nlat, income, 2\nrooms, long, 0.5\n", WEIGHTED),
+        ("from,to\n0,1\n1,3\n2,4\n", PLAIN),
+        ('"age","income",1\n3,1,2\nrooms,long,0.5\n'.replace("3,1", "lat,income"), WEIGHTED),
+    ],
+)
+def test_graphs_in_csv_files(tmp_path, text, expected):
+    path = tmp_path / "graph.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    for given in (path, str(path)):
+        assert same(as_graph(given, 5, feature_names=NAMES), expected)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("0,1\n3\n", r"line 2 of .*graph.csv is not source,target\[,weight\]: '3'"),
+        ("0,1,2\n\n3,1\n", "line 3 of .* '3,1'"),
+        ("age,incme\nlat,income\n", "edges must be among the names of the 5 features, .*not among them: incme$"),
+        ("age,incme\n", "not among them: incme"),
+        ("0,1,heavy\n1,2,3\n", "weights of edges must be numbers.*heavy"),
+        ("0,1,nan\n", "must be finite and > 0, got nan"),
+        ("0,9\n", "not among them: 9"),
+    ],
+)
+def test_bad_csv_files(tmp_path, text, message):
+    path = tmp_path / "graph.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        as_graph(path, 5, feature_names=NAMES)
+
+
+def lopsided():
+    A = PLAIN.adjacency().tolil()
+    A[0, 1] = 5.0
+    return A
+
+
+def looped(value=1.0):
+    A = PLAIN.adjacency().tolil()
+    A[3, 3] = value
+    return A
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ([[0, 1], [1, 5]], r"edge 1 = \(1, 5\) is out of range: there are 5 coefficients, 0 to 4"),
+        ([[0, -1]], r"edge 0 = \(0, -1\) is out of range"),
+        ([[0, 1], [2, 2]], r"edge 1 = \(2, 2\) is a self-loop"),
+        ([[0, 1.5]], "edges must be pairs of whole numbers, got .*1.5"),
+        ([[0, np.nan]], "edges must be pairs of whole numbers, got .*nan"),
+        ([[0, np.inf]], "edges must be pairs of whole numbers, got .*inf"),
+        ([[True, False]], "edges must be pairs of whole numbers, got .*True"),
+        ([0, 1, 2], r"edges must have shape \(E, 2\), got \(3,\)"),
+        ([[0, 1, 2]], r"edges must have shape \(E, 2\), got \(1, 3\); give \(edges, weights\)"),
+        ([[0, 1], [2]], "rows of different lengths"),
+        (3.5, r"edges must have shape \(E, 2\), got \(\)"),
+        (([[0, 1], [1, 2]], [1.0, np.nan]), r"weights of edges must be finite and > 0, got nan for edge 1 = \(1, 2\)"),
+        (([[0, 1]], [-1.0]), "must be finite and > 0, got -1.0"),
+        (([[0, 1]], [0.0]), "must be finite and > 0, got 0.0"),
+        (([[0, 1]], [np.inf]), "must be finite and > 0, got inf"),
+        (([[0, 1]], [1.0, 2.0]), r"weights must have shape \(1,\), one for each edge, got \(2,\)"),
+        (([[0, 1]], ["much"]), "weights of edges must be numbers"),
+        ([["age", "sex"], ["iq", "age"]], "edges must be among the names of the 5 features.*not among them: sex, iq$"),
+        (Graph([[0, 1]], d=4), "the graph is over 4 coefficients, but there are 5"),
+        (("grid", 2, 3), "a grid of 2 x 3 has 6 places, but d = 5"),
+        (("grid",), "grid needs its lengths"),
+        (("grid", 5, 0), "each length of a grid must be a whole number >= 1, got 0"),
+        ("grid", "graph must be 'glasso'.* got 'grid'"),
+        ("complete", "got 'complete'"),
+        (None, "got None"),
+        (sp.csr_array((4, 5)), r"a sparse adjacency must have shape \(5, 5\), got \(4, 5\)"),
+        (lopsided(), "must be symmetric or triangular, and this one is neither"),
+        (looped(), r"= \(3, 3\) is a self-loop"),
+        (looped(np.nan), "must be finite and > 0, got nan"),
+        (-PLAIN.adjacency(), "must be finite and > 0, got -1.0"),
+        (networkx.path_graph(["age", "sex", "iq"]), "nodes of the graph must be among .*not among them: sex, iq$"),
+        (networkx.path_graph(7), "nodes of the graph must be among .*not among them: 5, 6$"),
+        (networkx.grid_2d_graph(1, 2), r"not among them: \(0, 0\), \(0, 1\)"),
+        (networkx.Graph([(0, 1, {"weight": np.nan})]), "must be finite and > 0, got nan"),
+        (networkx.Graph([(2, 2)]), "self-loop"),
+        (lambda X: lambda X: EDGES, "a callable graph must give edges for X"),
+        (lambda X: [[0, 7]], "out of range"),
+    ],
+)
+def test_bad_graphs_get_clear_errors(given, message):
+    with pytest.raises(ValueError, match=message):
+        as_graph(given, 5, X=np.zeros((2, 5)), feature_names=NAMES)
+
+
+def test_names_are_needed_where_the_graph_speaks_of_names():
+    with pytest.raises(ValueError, match=r"among 0 to 4 \(X has no feature names\); not among them: age, income"):
+        as_graph([["age", "income"]], 5, X=np.zeros((2, 5)))
+    with pytest.raises(ValueError, match="feature_names must hold 5 names, got 2"):
+        as_graph([["a", "b"]], 5, feature_names=["a", "b"])
+    with pytest.raises(ValueError, match="feature_names are not unique"):
+        as_graph([["a", "b"]], 3, feature_names=["a", "b", "b"])
+
+
+def test_a_learnt_graph_needs_rows_that_fit():
+    for graph in ("glasso", "knn", lambda X: EDGES):
+        with pytest.raises(ValueError, match="is learnt from the rows: X is needed"):
+            as_graph(graph, 5)
+        with pytest.raises(ValueError, match=r"X must have 5 columns, one for each coefficient, got shape \(2, 4\)"):
+            as_graph(graph, 5, X=np.zeros((2, 4)))
+    with pytest.raises(FileNotFoundError):
+        as_graph("nowhere.csv", 5)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ([[0, 1], [1, 0], [1, 3], [0, 1], [4, 2]], [0.25, 0.25, 2.0, 0.5, 0.5]),
+        networkx.MultiGraph(
+            [
+                (0, 1, {"weight": 0.4}),
+                (0, 1, {"weight": 0.35}),
+                (1, 0, {"weight": 0.25}),
+                (3, 1, {"weight": 2.0}),
+                (2, 4, {"weight": 0.5}),
+            ]
+        ),
+    ],
+)
+def test_duplicate_edges_are_merged_and_said(given):
+    with pytest.warns(GraphWarning, match="2 edges came more than once: merged, their weights added"):
+        graph = as_graph(given, 5)
+    assert same(graph, WEIGHTED) and "merged" in graph.notes[0]
+
+
+@pytest.mark.parametrize("given", [[], np.empty((0, 2)), sp.csr_array((5, 5)), networkx.empty_graph(5), ([], [])])
+def test_a_graph_without_edges_is_allowed_and_said(given):
+    with pytest.warns(GraphWarning, match="the graph has no edges"):
+        graph = as_graph(given, 5)
+    assert graph.n_edges == 0 and graph.incidence().shape == (0, 5) and "no edges" in graph.notes[-1]
+
+
+def test_one_coefficient_needs_no_warning():
+    for graph in ("chain", "glasso", "knn", ("grid", 1), []):
+        assert as_graph(graph, 1, X=np.arange(4.0)[:, None]).n_edges == 0
+
+
+# ---------------------------------------------------------------------------------------------------------- the rest
+
+
+@pytest.mark.parametrize("name", ["edges", "structures", "columns", "inverse", "given"])
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(f"adasadmm.graphs.{name}")
+    assert doctest.testmod(module).failed == 0
+
+
+def test_importing_needs_no_frames_no_networks_and_no_scikit_learn():
+    code = "import sys, adasadmm.graphs; assert not {'pandas', 'polars', 'networkx', 'sklearn'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+PAPER = {  # features, the penalty that comes closest to the paper's table, its edges
+    "a9a": (123, 0.01, 251),
+    "mushrooms": (112, 0.07, 99),
+    "news20": (100, 0.01, 43),
+    "splice": (60, 0.1, 125),
+    "svmguide3": (22, 0.02, 8),
+    "w8a": (300, 0.01, 1233),
+}
+
+
+def paper_rows(name):
+    folder = os.environ["ADASADMM_DATA"]
+    if name == "news20":
+        return scipy.io.loadmat(os.path.join(folder, "20news_w100.mat"))["documents"].T
+    parts = [f"{name}.bz2"] if name == "mushrooms" else [f"{name}.bz2", f"{name}.t.bz2"]
+    return sp.vstack([load_svmlight_file(os.path.join(folder, part), n_features=PAPER[name][0])[0] for part in parts])
+
+
+@pytest.mark.data
+@pytest.mark.skipif("ADASADMM_DATA" not in os.environ, reason="ADASADMM_DATA does not say where the data sets are")
+@pytest.mark.parametrize("name", PAPER)
+def test_the_papers_data_sets_give_graphs(name):
+    X = paper_rows(name)
+    d, penalty, edges = PAPER[name]
+    graph = as_graph("glasso", d, X=X)
+    assert abs(graph.n_edges - 2 * d) <= 0.15 * 2 * d
+    assert abs(graphs.glasso(X, penalty=penalty).n_edges - edges) <= 0.02 * edges
+    if name in ("mushrooms", "svmguide3"):
+        assert graph.notes[0].startswith("columns that do not vary stay alone (1 of")
