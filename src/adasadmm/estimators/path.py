@@ -84,7 +84,8 @@ class _PathCV(GraphGuided):
         problems = [_fitting.problem_of(self, rows, y, sample_weight, structure, l2s.min()) for y in targets]
         self.alphas_ = self._alphas(problems)
         y = self._labels(targets)
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(np.zeros(len(y)), y))
+        cv = self._few_folds(y) if self.cv is None else self.cv
+        folds = list(check_cv(cv, y, classifier=is_classifier(self)).split(np.zeros(len(y)), y))
         scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(self._fold_scores)(X, targets, sample_weight, l2, train, test, seed)
             for l2 in l2s
@@ -98,6 +99,11 @@ class _PathCV(GraphGuided):
         _fitting.warn_unless_converged(fits, self.tol)
         self._set_fitted(fits)
         return fits
+
+    def _few_folds(self, y: np.ndarray) -> int:
+        """5 folds; fewer where a class, or the data, is too small for them."""
+        smallest = np.unique(y, return_counts=True)[1].min() if is_classifier(self) else len(y) // 2
+        return int(max(2, min(5, smallest)))
 
     def _alphas(self, problems: list[Problem]) -> np.ndarray:
         """The strengths, falling: those given, or a geometric grid from the one at which everything fuses."""
@@ -175,7 +181,7 @@ class GraphGuidedClassifierCV(_PathCV, LinearClassifier):
     l2s : array, optional
         Ridges to try; by default only 1/n.
     cv : int, splitter or iterable, optional
-        Folds, 5 by default.
+        Folds; by default 5, or fewer where a class has fewer members.
     rule : {"best", "1se"}
         The best mean score, or the strongest penalty within one standard error of it.
     scoring : str or callable, optional

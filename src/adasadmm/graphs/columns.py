@@ -152,9 +152,9 @@ def alone(columns: Columns, names: Sequence[Any] | None) -> tuple[str, ...]:
         ("vary too little or too much to compute with", ~(columns.usable | columns.constant)),
     )
     return tuple(
-        f"columns that {why} stay alone ({chosen.sum()} of {len(chosen)}): {name_columns(np.flatnonzero(chosen), names)}"
-        for why, chosen in whys
-        if chosen.any()
+        f"columns that {why} stay alone ({mask.sum()} of {len(mask)}): {name_columns(np.flatnonzero(mask), names)}"
+        for why, mask in whys
+        if mask.any()
     )
 
 
@@ -178,8 +178,9 @@ def _against_all(columns: Columns) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for some in _blocks(d, max(d, n if weighted is None else 0)):
         if weighted is not None:
             S = (weighted[some] @ rows).toarray() - np.outer(mean[some], mean)
-        else:  # one centred side is enough for both means to fall out
-            S = ((rows[:, some] - mean[some]) * weights[:, None]).T @ rows
+        else:  # one side is centred, up to a rounding error that the other side's mean would magnify
+            centred = (rows[:, some] - mean[some]) * weights[:, None]
+            S = centred.T @ rows - np.outer(centred.sum(axis=0), mean)
         yield np.arange(d)[some], S
 
 

@@ -1,7 +1,7 @@
 """The paper's graph: an edge wherever the sparse inverse covariance of the columns is not zero.
 
-The work is scikit-learn's `graphical_lasso`; around it stand the choice of the penalty, the splitting into blocks, and
-a ladder of simpler estimates for data from which the inverse cannot be computed.
+Around the graphical lasso stand the choice of the penalty, the splitting into blocks, and a ladder of simpler estimates
+for data from which the inverse cannot be computed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from .columns import ZERO, Columns, alone, column_names, covariance, describe, nearest
 from .edges import Graph, GraphWarning
+from .graphical import graphical_lasso
 
 __all__ = ["glasso", "learn", "neighbourhoods", "search", "sparse_inverse"]
 
@@ -141,7 +142,7 @@ def _ladder(S: np.ndarray) -> Iterator[Rung]:
 
 def _climb(S: np.ndarray, penalty: float | None, target: int) -> tuple[Pairs, str, list[str]]:
     """The pairs of the first rung that holds, what to say of them, and the rungs that did not hold."""
-    unit = float(np.mean(np.diag(S)))  # scikit-learn's tolerances are meant for variances around 1
+    unit = float(np.mean(np.diag(S)))  # in this unit one penalty serves covariances and correlations
     failed: list[str] = []
     for rung in _ladder(S / unit):
         if penalty is None:
@@ -206,30 +207,12 @@ def sparse_inverse(S: np.ndarray, penalty: float) -> Pairs:
     pairs = [np.empty((0, 2), dtype=np.int64)]
     for members in np.split(order, np.cumsum(np.bincount(block))[:-1]):
         if len(members) > 1:
-            found = _inverse_of_block(S[np.ix_(members, members)], penalty)
-            if found is None:
+            solution = graphical_lasso(S[np.ix_(members, members)], penalty)
+            if solution is None:
                 return None
-            pairs.append(members[found])
+            used = solution[0] != 0.0
+            pairs.append(members[np.argwhere(np.triu(used & used.T, 1))])
     return np.concatenate(pairs)
-
-
-def _inverse_of_block(S: np.ndarray, penalty: float) -> Pairs:
-    if len(S) == 2:
-        return np.array([[0, 1]])  # the inverse of two connected columns has no zero
-    from sklearn.covariance import graphical_lasso
-
-    sweeps = max(5, min(100, 30_000 // len(S)))  # a sweep over 2,000 columns takes seconds, and two or three suffice
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it converged is checked below
-            _, K, costs = graphical_lasso(
-                S, penalty, tol=1e-6 * len(S), enet_tol=1e-8, max_iter=sweeps, return_costs=True
-            )
-    except _FAILURES:
-        return None
-    if not np.isfinite(K).all() or not abs(costs[-1][1]) < 1e-2 * len(S):
-        return None
-    return np.argwhere(np.triu(K, 1))
 
 
 def neighbourhoods(R: np.ndarray, penalty: float) -> Pairs:
