@@ -15,12 +15,12 @@ import polars
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from sklearn.covariance import graphical_lasso
+import sklearn.covariance
+from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_breast_cancer, load_svmlight_file
 
 from adasadmm import graphs
-from adasadmm.graphs import Graph, GraphWarning, as_graph
-from adasadmm.graphs import inverse as inverse_module
+from adasadmm.graphs import Graph, GraphWarning, as_graph, graphical, inverse
 from adasadmm.graphs.columns import covariance, describe
 
 EDGES = np.array([[0, 1], [3, 1], [2, 4]])
@@ -29,6 +29,11 @@ EDGES = np.array([[0, 1], [3, 1], [2, 4]])
 def walk(n=500, d=8, seed=0):
     """Rows whose inverse covariance is that of a chain: a random walk along the columns."""
     return np.cumsum(np.random.default_rng(seed).normal(size=(n, d)), axis=1)
+
+
+def sparse(n, d, density):
+    rng = np.random.default_rng(0)
+    return sp.csr_array(rng.random((n, d)) * (rng.random((n, d)) < density))
 
 
 def same(graph, other):
@@ -144,19 +149,58 @@ def test_what_is_refused_says_so(call, message):
 
 def test_glasso_finds_a_planted_chain():
     d = 20
-    graph = graphs.glasso(walk(2000, d), edges=d - 1)
+    X = np.random.default_rng(0).normal(size=(2000, d))
+    for j in range(1, d):
+        X[:, j] = 0.6 * X[:, j - 1] + 0.8 * X[:, j]
+    graph = graphs.glasso(X, edges=d - 1)
     np.testing.assert_array_equal(graph.edges, graphs.chain(d))
     assert np.all(graph.weights == 1.0) and "penalty" in graph.notes[-1]
 
 
-@pytest.mark.parametrize("penalty", [0.02, 0.1, 0.3, 0.6])
-def test_solving_blocks_apart_changes_nothing(penalty):
-    X = np.hstack([walk(400, 6, seed) for seed in range(4)]) / np.tile(np.sqrt(np.arange(1, 7)), 4)
-    S = np.cov(X.T, bias=True)
+def objective(K, S, penalty):
+    return np.sum(S * K) - np.linalg.slogdet(K)[1] + penalty * np.sum(np.abs(K - np.diag(np.diag(K))))
+
+
+COVARIANCES = {
+    "walks": np.cov(np.hstack([walk(400, 6, seed) for seed in range(4)]).T / np.tile(np.arange(1.0, 7), 4)[:, None]),
+    "singular": np.cov(np.random.default_rng(0).normal(size=(5, 20)).T),
+    "mixed scales": np.cov(load_breast_cancer().data.T),
+    "duplicates": np.cov(np.tile(walk(30, 4), 3).T),
+}
+
+
+@pytest.mark.parametrize("name", COVARIANCES)
+@pytest.mark.parametrize("rank", [0.05, 0.2, 0.5])
+def test_the_graphical_lasso_is_optimal(name, rank):
+    S = COVARIANCES[name]
+    off = ~np.eye(len(S), dtype=bool)
+    penalty = np.quantile(np.abs(S[off]), 1.0 - rank)
+    B, W = graphical.graphical_lasso(S, penalty)
+    np.testing.assert_array_equal(np.diag(W), np.diag(S))
+    assert np.max(np.abs(W - S)[off]) <= 1.001 * penalty  # the constraints of the dual
+    used = B != 0.0
+    np.testing.assert_array_equal(used, used.T)
+    K = np.linalg.inv(W)
+    np.testing.assert_allclose((W - S)[used], penalty * np.sign(-B[used]), rtol=1e-3)
+    np.testing.assert_allclose(K, np.diag(K)[:, None] * (np.eye(len(S)) - B), rtol=0, atol=1e-3 * np.max(np.diag(K)))
+    K[~used & off] = 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _, K = graphical_lasso(S, penalty, tol=1e-6, enet_tol=1e-8)
-    np.testing.assert_array_equal(graphs.glasso(X, penalty=penalty).edges, np.argwhere(np.triu(K, 1)))
+        try:
+            _, other = sklearn.covariance.graphical_lasso(S, penalty)
+        except FloatingPointError:
+            return  # it cannot do this one
+    best = objective(K, S, penalty)
+    assert best <= objective(other, S, penalty) + 1e-6 * abs(best)
+
+
+@pytest.mark.parametrize("blocks, penalty", [(1, 0.02), (1, 0.03), (2, 0.05), (4, 0.1), (10, 0.16)])
+def test_solving_blocks_apart_changes_nothing(blocks, penalty):
+    S = COVARIANCES["walks"]
+    assert connected_components(np.abs(S) > penalty)[0] >= blocks
+    B, _ = graphical.graphical_lasso(S, penalty)
+    pairs = inverse.sparse_inverse(S, penalty)
+    assert set(map(tuple, pairs)) == set(map(tuple, np.argwhere(np.triu(B, 1))))
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_matrix, lambda X: sp.csr_array(X * (X > 1.5))])
@@ -173,7 +217,7 @@ def test_a_weight_is_a_repetition(form):
 
 
 def test_very_sparse_columns_have_the_same_covariance_as_dense_ones():
-    X = sp.random_array((300, 40), density=0.05, rng=np.random.default_rng(0), format="csr")
+    X = sparse(300, 40, 0.05)
     np.testing.assert_allclose(covariance(describe(X)), np.cov(X.toarray().T, bias=True), rtol=0, atol=1e-15)
     assert same(graphs.knn(X), graphs.knn(X.toarray())) and same(graphs.glasso(X), graphs.glasso(X.toarray()))
 
@@ -192,7 +236,7 @@ def test_nearest_neighbours_are_those_of_the_correlation():
 
 
 def test_columns_are_cut_into_blocks_without_effect(monkeypatch):
-    X = sp.random_array((80, 30), density=0.3, rng=np.random.default_rng(0), format="csr")
+    X = sparse(80, 30, 0.3)
     whole, S = graphs.knn(X), covariance(describe(X))
     monkeypatch.setattr("adasadmm.graphs.columns._BLOCK", 200)
     for form in (X, X.toarray()):
@@ -249,7 +293,7 @@ def test_columns_that_cannot_be_used_stay_alone_and_are_named():
 def test_the_ladder_goes_down_rung_by_rung_and_says_so(monkeypatch):
     X, refused = walk(), 0
     rungs = ["shrunk by 0.1", "shrunk correlation", "neighbourhood selection", "nearest neighbours"]
-    real = inverse_module.sparse_inverse
+    real = inverse.sparse_inverse
     allowed = []
 
     def choosy(S, penalty):  # a rung is known by its matrix
@@ -257,11 +301,11 @@ def test_the_ladder_goes_down_rung_by_rung_and_says_so(monkeypatch):
         seen.setdefault(S.tobytes(), kind)
         return real(S, penalty) if len(seen) > refused else None
 
-    monkeypatch.setattr(inverse_module, "sparse_inverse", choosy)
+    monkeypatch.setattr(inverse, "sparse_inverse", choosy)
     for rung in rungs:
         refused, seen = refused + 1, {}
         if rung == "nearest neighbours":
-            monkeypatch.setattr(inverse_module, "neighbourhoods", lambda R, penalty: None)
+            monkeypatch.setattr(inverse, "neighbourhoods", lambda R, penalty: None)
         with pytest.warns(GraphWarning, match=f"could not be computed: sparse inverse covariance.*instead: .*{rung}"):
             graph = graphs.glasso(X, edges=7)
         assert graph.notes[0].startswith("could not be computed") and 6 <= graph.n_edges <= 20
@@ -272,16 +316,21 @@ def test_the_ladder_goes_down_rung_by_rung_and_says_so(monkeypatch):
 def test_neighbourhood_selection_finds_a_chain_too():
     S = np.cov(walk(5000, 10).T)
     R = S / np.sqrt(np.diag(S)) / np.sqrt(np.diag(S))[:, None]
-    _, pairs = inverse_module.search(R, 9, inverse_module.neighbourhoods)
+    _, pairs = inverse.search(R, 9, inverse.neighbourhoods)
     np.testing.assert_array_equal(pairs, graphs.chain(10))
 
 
-def test_an_ill_conditioned_covariance_is_shrunk():
+def test_mixed_scales_are_no_obstacle():
     X = load_breast_cancer().data  # variances from 7e-6 to 3e5
-    with pytest.warns(GraphWarning, match="could not be computed: sparse inverse covariance. Used instead: .*shrunk"):
-        graph = graphs.glasso(X)
-    assert 50 <= graph.n_edges <= 70
+    assert 50 <= graphs.glasso(X).n_edges <= 70
     assert 50 <= graphs.glasso((X - X.mean(axis=0)) / X.std(axis=0)).n_edges <= 70
+
+
+def test_what_cannot_be_inverted_falls_down_the_ladder():
+    X = walk(20, 6) * 10.0 ** np.arange(-150, 150, 50)
+    with pytest.warns(GraphWarning, match="could not be computed: sparse inverse covariance; .* nearest neighbours"):
+        graph = graphs.glasso(X)
+    assert same(graph, graphs.knn(X))
 
 
 def test_cross_validation_chooses_a_penalty():
@@ -295,7 +344,7 @@ def test_cross_validation_chooses_a_penalty():
 
 
 def test_many_columns_get_nearest_neighbours(monkeypatch):
-    monkeypatch.setattr(inverse_module, "LARGEST", 7)
+    monkeypatch.setattr(inverse, "LARGEST", 7)
     with pytest.warns(GraphWarning, match="8 columns are too many .* Used instead: nearest neighbours"):
         graph = as_graph("glasso", 8, X=walk())
     assert same(graph, graphs.knn(walk())) and "too many" in graph.notes[0]

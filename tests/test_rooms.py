@@ -14,6 +14,7 @@ SRC = pathlib.Path(adasadmm.__file__).parent
 ROOMS = [  # a file imports only files above it
     "__init__",
     "_jit",
+    "_threads",
     "losses",
     "penalties",
     "matrices",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
+from ._threads import one_blas_thread
 from .batch import BatchRun
 from .problem import Problem
 from .solvers import ADMM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
@@ -84,7 +84,7 @@ def solve(
     check_fits(solver, problem)
     if samples is not None and isinstance(solver, ADMM):
         raise ValueError("samples must be None for ADMM, which uses all rows in every iteration")
-    with _controller().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         run = _begin(problem, solver, start)
         if isinstance(solver, ADMM):
             tol = ADMM_TOL if tol is None else tol
@@ -268,14 +268,3 @@ def _check_run(epochs: Any, order: str, tol: Any, trace_every: float) -> None:
         raise ValueError(f"tol must be >= 0, got {tol}")
     if not trace_every > 0.0:
         raise ValueError(f"trace_every must be > 0, got {trace_every}")
-
-
-def _controller() -> ThreadpoolController:
-    """The one place where threads are set: several of them slow small factorisations down tenfold."""
-    global _threads
-    if _threads is None:
-        _threads = ThreadpoolController()
-    return _threads
-
-
-_threads: ThreadpoolController | None = None

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from . import metrics, penalties, quadratics
+from ._threads import one_blas_thread
 from .matrices import as_vector, gram
 from .problem import Problem
-from .solve import _controller
 from .solvers import SADMM, AdaSADMM, keeps_w_set
 from .stochastic import StochasticRun
 from .trace import Result
@@ -152,7 +152,7 @@ def bounds(
     if problem.w_set is not None and not keeps_w_set(solver, problem):
         problem = problem.w_set_split
         v, v_star, theta = np.append(v, w), np.append(v_star, w_star), np.append(theta, np.zeros(problem.d))
-    with _controller().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         run = StochasticRun(problem, solver, w, v, theta)
         sums = _start(run, w_star, v_star) | _replay(run, samples, w_star)
     Bv_star = float(np.linalg.norm(problem.times_B(v_star)))

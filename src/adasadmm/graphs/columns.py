@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
+from .._threads import one_blas_thread
 from ..matrices import CSR, as_rows, as_vector, to_scipy
 from .edges import Graph
 
@@ -129,7 +129,7 @@ def nearest(columns: Columns, k: int, names: Sequence[Any] | None = None) -> Gra
         return Graph((), None, d, (*alone(columns, names), "fewer than two columns vary: nothing to join"))
     scale = np.where(usable, 1.0 / np.sqrt(np.where(usable, columns.variance, 1.0)), 0.0)
     pairs = []
-    with np.errstate(all="ignore"), threadpool_limits(1, user_api="blas"):
+    with np.errstate(all="ignore"), one_blas_thread():
         for mine, S in _against_all(columns):
             closeness = np.abs(S, out=S)
             closeness *= scale

@@ -9,8 +9,8 @@ Block coordinate ascent on the dual: with all other columns of W held, column j 
 
     min_beta  1/2 beta' W beta - <S_j, beta> + penalty |beta|_1     over the other columns
 
-and ``K_j`` is a multiple of ``(1, -beta)``. It starts at a positive definite W that the constraints allow, and log det W
-grows from there, so that a singular covariance is no obstacle.
+and ``K_j`` is a multiple of ``(1, -beta)``. It starts at a positive definite W that the constraints allow, and
+log det W grows from there, so that a singular covariance is no obstacle.
 
 Why not scikit-learn's function of the same name: it starts outside the constraints, gives up on covariances of mixed
 scales, and stops by a gap that does not see the constraints where K is zero, sometimes far from the solution. A test
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import compiled
+from .._jit import compiled, inlined
 
 __all__ = ["graphical_lasso"]
 
@@ -69,32 +69,41 @@ def sweep(S, diagonal, penalty, W, B, tolerance):
     moved = 0.0
     w = np.empty(d)
     for j in range(d):
-        beta = B[j]
-        w[:] = 0.0
-        for k in range(d):
-            if beta[k] != 0.0:
-                w += beta[k] * W[k]
-        for _ in range(ROUNDS):
-            change = 0.0
-            for k in range(d):
-                rest = S[j, k] - w[k] + diagonal[k] * beta[k]
-                goal = 0.0
-                if abs(rest) > penalty and k != j:
-                    goal = (rest - penalty if rest > 0.0 else rest + penalty) / diagonal[k]
-                step = goal - beta[k]
-                if step != 0.0:
-                    beta[k] = goal
-                    w += step * W[k]
-                    change = max(change, abs(step) * diagonal[k])
-            if change <= tolerance:
-                break
-        w[j] = diagonal[j]
+        regress(S, diagonal, penalty, W, B, tolerance, j, w)
         left = diagonal[j]  # of the variance of column j, once the others have explained theirs
         for k in range(d):
-            left -= w[k] * beta[k]
+            left -= w[k] * B[j, k]
             moved = max(moved, abs(w[k] - W[j, k]))
         if not left > 0.0:
             return np.inf
-        W[j] = w
-        W[:, j] = w
+        for k in range(d):
+            W[j, k] = W[k, j] = w[k]
     return moved
+
+
+@inlined
+def regress(S, diagonal, penalty, W, B, tolerance, j, w):
+    """The lasso of column j on the others, by coordinate descent from the last one: beta into B_j, W beta into w."""
+    d = len(diagonal)
+    for i in range(d):
+        w[i] = 0.0
+    for k in range(d):
+        if B[j, k] != 0.0:
+            for i in range(d):
+                w[i] += B[j, k] * W[k, i]
+    for _ in range(ROUNDS):
+        change = 0.0
+        for k in range(d):
+            rest = S[j, k] - w[k] + diagonal[k] * B[j, k]
+            goal = 0.0
+            if abs(rest) > penalty and k != j:
+                goal = (rest - penalty if rest > 0.0 else rest + penalty) / diagonal[k]
+            step = goal - B[j, k]
+            if step != 0.0:
+                B[j, k] = goal
+                for i in range(d):
+                    w[i] += step * W[k, i]
+                change = max(change, abs(step) * diagonal[k])
+        if change <= tolerance:
+            break
+    w[j] = diagonal[j]

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
-from threadpoolctl import threadpool_limits
 
+from .._threads import one_blas_thread
 from .columns import ZERO, Columns, alone, column_names, covariance, describe, nearest
 from .edges import Graph, GraphWarning
 from .graphical import graphical_lasso
@@ -79,8 +79,10 @@ def glasso(X: Any, *, penalty: Any = None, edges: int | None = None, sample_weig
     --------
     >>> import numpy as np
     >>> from adasadmm import graphs
-    >>> steps = np.random.default_rng(0).normal(size=(500, 6))
-    >>> graphs.glasso(np.cumsum(steps, axis=1), edges=5).edges
+    >>> X = np.random.default_rng(0).normal(size=(500, 6))
+    >>> for j in range(1, 6):
+    ...     X[:, j] += X[:, j - 1] / 2
+    >>> graphs.glasso(X, edges=5).edges
     array([[0, 1],
            [1, 2],
            [2, 3],
@@ -103,7 +105,7 @@ def learn(
     if len(kept) < 2:
         return Graph((), None, d, (*alone(columns, names), "fewer than two columns vary: nothing to join"))
     notes = alone(columns, names)
-    with np.errstate(all="ignore"), threadpool_limits(1, user_api="blas"):
+    with np.errstate(all="ignore"), one_blas_thread():
         S = covariance(columns)[np.ix_(kept, kept)]
         if penalty == "cv":
             penalty = _cross_validated(columns, kept)
