@@ -224,6 +224,25 @@ def test_one_class_only_is_an_error(cancer):
         GraphGuidedClassifier("chain").fit(X, np.ones(len(y)))
 
 
+def test_callbacks_of_scikit_learn_are_told_and_can_stop(cancer):
+    callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
+    X, y = StandardScaler().fit_transform(cancer[0].to_numpy()), cancer[1].to_numpy()
+    monitor = callback.ScoringMonitor(scoring="accuracy")
+    GraphGuidedClassifier("chain", solver="ada-diag", max_iter=3).set_callbacks(monitor).fit(X, y)
+    log = monitor.get_logs().data_as_pandas
+    assert len(log) >= 3 and log["accuracy"].min() > 0.85
+
+    class StopAtOnce:
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context, **given): ...
+        def on_fit_task_end(self, estimator, context, **given):
+            return True
+
+    stopped = GraphGuidedClassifier("chain", solver="ada-diag", max_iter=9).set_callbacks(StopAtOnce()).fit(X, y)
+    assert stopped.n_iter_ == 1 and stopped.status_ is Status.stopped
+
+
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 

@@ -164,7 +164,7 @@ def objective(K, S, penalty):
 COVARIANCES = {
     "walks": np.cov(np.hstack([walk(400, 6, seed) for seed in range(4)]).T / np.tile(np.arange(1.0, 7), 4)[:, None]),
     "singular": np.cov(np.random.default_rng(0).normal(size=(5, 20)).T),
-    "mixed scales": np.cov(load_breast_cancer().data.T),
+    "mixed scales": np.cov(load_breast_cancer().data[:, ::3].T),
     "duplicates": np.cov(np.tile(walk(30, 4), 3).T),
 }
 
@@ -194,10 +194,10 @@ def test_the_graphical_lasso_is_optimal(name, rank):
     assert best <= objective(other, S, penalty) + 1e-6 * abs(best)
 
 
-@pytest.mark.parametrize("blocks, penalty", [(1, 0.02), (1, 0.03), (2, 0.05), (4, 0.1), (10, 0.16)])
+@pytest.mark.parametrize("blocks, penalty", [(1, 0.02), (3, 0.05), (4, 0.1), (9, 0.2), (16, 0.3)])
 def test_solving_blocks_apart_changes_nothing(blocks, penalty):
     S = COVARIANCES["walks"]
-    assert connected_components(np.abs(S) > penalty)[0] >= blocks
+    assert connected_components(np.abs(S) > penalty)[0] == blocks
     B, _ = graphical.graphical_lasso(S, penalty)
     pairs = inverse.sparse_inverse(S, penalty)
     assert set(map(tuple, pairs)) == set(map(tuple, np.argwhere(np.triu(B, 1))))

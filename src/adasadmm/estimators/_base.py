@@ -23,6 +23,7 @@ from ..solve import advance
 from ..solvers import ADMM
 from ..stochastic import StochasticRun
 from . import _fitting
+from ._callbacks import CallbackSupportMixin, epoch_callback, with_callbacks
 from ._fitting import Fit, Structure
 
 __all__ = ["LinearClassifier", "LinearModel", "LinearRegressor", "keep_parameters"]
@@ -37,7 +38,7 @@ def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
         setattr(estimator, name, given[name])
 
 
-class LinearModel(SparseCoefMixin, BaseEstimator):
+class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator):
     """A linear model whose coefficients follow a structure. Leaves say which (``_structure``)."""
 
     loss: Any
@@ -86,15 +87,25 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         structure = self._structure(X, alpha, sample_weight)
         starts = self._starts(len(targets), structure, getattr(self, "_results", []) if self.warm_start else [])
         rows, seed = as_rows(X), self._seed()
+        tell = epoch_callback(self, X, self._labels(targets), self._fitted_at if len(targets) == 1 else None)
         fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(_fitting.fit_one)(
-                self, _fitting.problem_of(self, rows, y, sample_weight, structure, l2), seed, start
+                self, _fitting.problem_of(self, rows, y, sample_weight, structure, l2), seed, start, tell
             )
             for y, start in zip(targets, starts, strict=True)
         )
         _fitting.warn_unless_converged(fits, self.tol)
         self._set_fitted(fits)
         return fits
+
+    def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
+        """The user's targets, made again from those of the linear functions."""
+        return targets[0]
+
+    def _fitted_at(self, w: np.ndarray) -> dict:
+        """The fitted attributes at an iterate, for callbacks that want to predict on the way."""
+        coef, intercept = _fitting.split_intercept(self, w)
+        return {"coef_": coef[None, :], "intercept_": np.array([intercept])}
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -236,6 +247,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 
+    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearClassifier:
         """Fit the model.
@@ -274,6 +286,10 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         """Labels -1 and +1 of each linear function."""
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         return [np.where(y == label, 1.0, -1.0) for label in positive]
+
+    def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
+        chosen = (targets[0] > 0.0).astype(int) if len(targets) == 1 else np.argmax(targets, axis=0)
+        return self.classes_[chosen]
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearClassifier:
@@ -351,6 +367,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         "loss": [StrOptions(set(_fitting.REGRESSION_LOSSES)), tuple],
     }
 
+    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
         """Fit the model.
@@ -400,6 +417,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
     def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
         self.coef_, self.intercept_ = coefs[0], float(intercepts[0])
+
+    def _fitted_at(self, w: np.ndarray) -> dict:
+        coef, intercept = _fitting.split_intercept(self, w)
+        return {"coef_": coef, "intercept_": intercept}
 
     def predict(self, X: Any) -> np.ndarray:
         """The prediction for each row; with the Poisson loss the expected count."""

@@ -109,7 +109,7 @@ def problem_of(
     )
 
 
-def fit_one(estimator: Any, problem: Problem, seed: int, start: Result | None) -> Fit:
+def fit_one(estimator: Any, problem: Problem, seed: int, start: Result | None, callback: Any = None) -> Fit:
     """Fit one linear function."""
     solver = as_solver(estimator, problem)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
@@ -126,6 +126,7 @@ def fit_one(estimator: Any, problem: Problem, seed: int, start: Result | None) -
         start=start,
         tol=estimator.tol if auto or batch else None,
         trace_every=10 if batch else 1.0,
+        callback=callback,
         progress=estimator.verbose > 0,
     )
     gap = math.inf if result.certificate is None else result.certificate.relative_gap

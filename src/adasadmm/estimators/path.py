@@ -71,10 +71,6 @@ class _PathCV(GraphGuided):
     def partial_fit(self, X: Any, y: Any) -> None:
         """Not here: a stream cannot be cut into folds."""
 
-    def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
-        """The user's targets, made again from those of the linear functions."""
-        raise NotImplementedError(f"{type(self).__name__} is not a leaf")
-
     def _fit(self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None) -> list[_fitting.Fit]:
         """Choose alpha and l2 on folds, then fit along the path on all rows and keep the chosen point."""
         total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
@@ -236,11 +232,6 @@ warm_start, random_state, verbose
     ) -> None:
         keep_parameters(self, locals())
 
-    def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
-        if len(targets) == 1:
-            return self.classes_[(targets[0] > 0.0).astype(int)]
-        return self.classes_[np.argmax(targets, axis=0)]
-
 
 class GraphGuidedRegressorCV(_PathCV, LinearRegressor):
     """`GraphGuidedRegressor` with its strengths chosen by cross-validation along a path.
@@ -288,6 +279,3 @@ shuffle, fit_intercept, warm_start, random_state, n_jobs, verbose
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
-
-    def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
-        return targets[0]
