@@ -12,9 +12,8 @@ Block coordinate ascent on the dual: with all other columns of W held, column j 
 and ``K_j`` is a multiple of ``(1, -beta)``. It starts at a positive definite W that the constraints allow, and
 log det W grows from there, so that a singular covariance is no obstacle.
 
-Why not scikit-learn's function of the same name: it starts outside the constraints, gives up on covariances of mixed
-scales, and stops by a gap that does not see the constraints where K is zero, sometimes far from the solution. A test
-compares the two.
+Why not scikit-learn's function of the same name: it gives up on covariances of mixed scales, and stops by a gap that
+does not see the constraints where K is zero, sometimes far from the solution. A test compares the two.
 """
 
 from __future__ import annotations

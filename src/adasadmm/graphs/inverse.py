@@ -102,9 +102,9 @@ def learn(
     if d > LARGEST:
         said = f"{d:,} columns are too many for a sparse inverse covariance (at most {LARGEST:,})"
         return _instead(nearest(columns, 3, names), said, "nearest neighbours")
-    if len(kept) < 2:
-        return Graph((), None, d, (*alone(columns, names), "fewer than two columns vary: nothing to join"))
     notes = alone(columns, names)
+    if len(kept) < 2:
+        return Graph((), None, d, (*notes, "fewer than two columns vary: nothing to join"))
     with np.errstate(all="ignore"), one_blas_thread():
         S = covariance(columns)[np.ix_(kept, kept)]
         if penalty == "cv":
