@@ -5,6 +5,8 @@ import pytest
 
 from adasadmm import GraphGuidedClassifier
 
+pytestmark = pytest.mark.compiled  # too slow without the compiler
+
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 wrappers = pytest.importorskip("dask_ml.wrappers", reason="dask-ml is not installed")
 

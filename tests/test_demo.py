@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 from adasadmm.cli import main
 from adasadmm.experiments import demo
+
+pytestmark = pytest.mark.compiled  # too slow without the compiler
 
 
 def test_the_demo_prints_a_table(capsys):

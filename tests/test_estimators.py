@@ -36,6 +36,8 @@ from adasadmm import (
     graphs,
 )
 
+pytestmark = pytest.mark.compiled  # too slow without the compiler
+
 DEFAULTS = [
     GraphGuidedClassifier(),
     GraphGuidedRegressor(),

@@ -6,6 +6,8 @@ from references import NAMES, TOLERANCE, reference
 
 from adasadmm import ADMM, OADMM, SADMM, AdaSADMM, Status, penalties, solve, stepsizes
 
+pytestmark = pytest.mark.compiled  # too slow without the compiler
+
 AUTO = AdaSADMM(average="polynomial")
 CONSTANT = AdaSADMM(eta=0.5, average="polynomial")
 FULL = AdaSADMM("full", eta=0.5, w_step="exact", average="polynomial")

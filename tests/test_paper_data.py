@@ -10,6 +10,8 @@ from sklearn.datasets import load_svmlight_file
 
 from adasadmm import ADMM, L1, Hinge, Problem, graphs, solve
 
+pytestmark = pytest.mark.compiled  # too slow without the compiler
+
 DATA = os.environ.get("ADASADMM_DATA")
 
 

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.compiled  # too slow without the compiler
+
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 

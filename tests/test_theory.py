@@ -23,6 +23,8 @@ from adasadmm.problem import Problem
 from adasadmm.solve import solve
 from adasadmm.solvers import ADMM, OADMM, SADMM, AdaSADMM
 
+pytestmark = pytest.mark.compiled  # too slow without the compiler
+
 ROUNDING = 1e-6  # of a root: an eigenvalue 0 that comes out as 1e-16 has the root 1e-8
 
 examples = settings(deadline=None, max_examples=50)

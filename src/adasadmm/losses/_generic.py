@@ -1,0 +1,82 @@
+"""What a loss can do, and sums over many predictions."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from .._jit import compiled, generic, inlined
+
+NEWTON_STEPS = 100  # a cap: Newton's method in a prox needs about 5, and one more for each factor e of a bad start
+
+
+@generic
+def value(loss, z, y):
+    """The loss of one prediction."""
+
+
+@generic
+def slope(loss, z, y):
+    """One subgradient in ``z``; at a kink the one of least magnitude."""
+
+
+@generic
+def prox(loss, z, tau, y):
+    """``argmin_u loss(u, y) + (u - z)^2 / (2 tau)``."""
+
+
+@generic
+def conjugate(loss, s, y):
+    """``sup_z s z - loss(z, y)`` for ``s`` inside ``domain(loss, y)``."""
+
+
+@generic
+def domain(loss, y):
+    """The interval ``(low, high)`` where the conjugate is finite."""
+
+
+@functools.singledispatch
+def check(loss, y: np.ndarray) -> None:
+    """Raise ``ValueError`` where the loss cannot take these targets, or has an impossible parameter."""
+
+
+@compiled
+def mean_value(loss, z, y, c):
+    """``1/n sum_i c_i loss(z_i, y_i)``."""
+    total = 0.0
+    for i in range(len(z)):
+        if c[i] > 0.0:  # a row of weight 0 is absent, even where its loss is infinite
+            total += c[i] * value(loss, z[i], y[i])
+    return total / len(z)
+
+
+@compiled
+def all_slopes(loss, z, y, out):
+    """The slope at each prediction."""
+    for i in range(len(z)):
+        out[i] = slope(loss, z[i], y[i])
+
+
+@compiled
+def mean_conjugate(loss, s, y, c):
+    """``1/n sum_i c_i loss*(s_i, y_i)``."""
+    total = 0.0
+    for i in range(len(s)):
+        total += c[i] * conjugate(loss, s[i], y[i])
+    return total / len(s)
+
+
+@compiled
+def clip_to_domain(loss, s, y, low, high):
+    """Clip each ``s_i`` to its domain in place; write the domain's ends to ``low`` and ``high``."""
+    for i in range(len(s)):
+        low[i], high[i] = domain(loss, y[i])
+        s[i] = min(max(s[i], low[i]), high[i])
+
+
+@inlined
+def xlogx(p):
+    """``p log p``, and its limit 0 at 0."""
+    return p * math.log(p) if p > 0.0 else 0.0

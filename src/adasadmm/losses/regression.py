@@ -1,0 +1,223 @@
+"""Losses of a prediction of a number: of the residual ``z - y``, and of counts."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from .._jit import inlined
+from ._generic import NEWTON_STEPS, check, conjugate, domain, prox, slope, value, xlogx
+
+# --- squared ---------------------------------------------------------------------------------------------------------
+
+
+class Squared(NamedTuple):
+    """``(z - y)^2 / 2``."""
+
+
+@value.register
+def _(loss: Squared, z, y):
+    return 0.5 * (z - y) * (z - y)
+
+
+@slope.register
+def _(loss: Squared, z, y):
+    return z - y
+
+
+@prox.register
+def _(loss: Squared, z, tau, y):
+    return (z + tau * y) / (1.0 + tau)
+
+
+@conjugate.register
+def _(loss: Squared, s, y):
+    return 0.5 * s * s + s * y
+
+
+@domain.register
+def _(loss: Squared, y):
+    return -math.inf, math.inf
+
+
+# --- Huber -----------------------------------------------------------------------------------------------------------
+
+
+class Huber(NamedTuple):
+    """``r^2 / 2`` for ``|r| <= delta``, else ``delta (|r| - delta / 2)``, with ``r = z - y``."""
+
+    delta: float = 1.0
+
+
+@value.register
+def _(loss: Huber, z, y):
+    r = abs(z - y)
+    return 0.5 * r * r if r <= loss.delta else loss.delta * (r - 0.5 * loss.delta)
+
+
+@slope.register
+def _(loss: Huber, z, y):
+    return min(max(z - y, -loss.delta), loss.delta)
+
+
+@prox.register
+def _(loss: Huber, z, tau, y):
+    return z - tau * min(max((z - y) / (1.0 + tau), -loss.delta), loss.delta)
+
+
+@conjugate.register
+def _(loss: Huber, s, y):
+    return 0.5 * s * s + s * y
+
+
+@domain.register
+def _(loss: Huber, y):
+    return -loss.delta, loss.delta
+
+
+@check.register(Huber)
+def _(loss, y):
+    if not loss.delta > 0.0:
+        raise ValueError(f"delta of Huber must be > 0, got {loss.delta}")
+
+
+# --- epsilon-insensitive ---------------------------------------------------------------------------------------------
+
+
+class EpsilonInsensitive(NamedTuple):
+    """``max(0, |z - y| - epsilon)``."""
+
+    epsilon: float = 0.1
+
+
+@value.register
+def _(loss: EpsilonInsensitive, z, y):
+    return max(0.0, abs(z - y) - loss.epsilon)
+
+
+@slope.register
+def _(loss: EpsilonInsensitive, z, y):
+    r = z - y
+    return 1.0 if r > loss.epsilon else -1.0 if r < -loss.epsilon else 0.0
+
+
+@prox.register
+def _(loss: EpsilonInsensitive, z, tau, y):
+    r = z - y
+    excess = abs(r) - loss.epsilon
+    if excess <= 0.0:
+        return z
+    return z - math.copysign(min(tau, excess), r)
+
+
+@conjugate.register
+def _(loss: EpsilonInsensitive, s, y):
+    return s * y + loss.epsilon * abs(s)
+
+
+@domain.register
+def _(loss: EpsilonInsensitive, y):
+    return -1.0, 1.0
+
+
+@check.register(EpsilonInsensitive)
+def _(loss, y):
+    if not 0.0 <= loss.epsilon < math.inf:
+        raise ValueError(f"epsilon of EpsilonInsensitive must be >= 0 and finite, got {loss.epsilon}")
+
+
+# --- quantile --------------------------------------------------------------------------------------------------------
+
+
+class Quantile(NamedTuple):
+    """``max(q r, (q - 1) r)`` with ``r = y - z``: its minimiser is the q-quantile."""
+
+    q: float = 0.5
+
+
+@value.register
+def _(loss: Quantile, z, y):
+    r = y - z
+    return max(loss.q * r, (loss.q - 1.0) * r)
+
+
+@slope.register
+def _(loss: Quantile, z, y):
+    return -loss.q if z < y else 1.0 - loss.q if z > y else 0.0
+
+
+@prox.register
+def _(loss: Quantile, z, tau, y):
+    return min(max(y, z - tau * (1.0 - loss.q)), z + tau * loss.q)
+
+
+@conjugate.register
+def _(loss: Quantile, s, y):
+    return s * y
+
+
+@domain.register
+def _(loss: Quantile, y):
+    return -loss.q, 1.0 - loss.q
+
+
+@check.register(Quantile)
+def _(loss, y):
+    if not 0.0 < loss.q < 1.0:
+        raise ValueError(f"q of Quantile must lie between 0 and 1, got {loss.q}")
+
+
+# --- Poisson ---------------------------------------------------------------------------------------------------------
+
+
+class Poisson(NamedTuple):
+    """``exp(z) - y z`` for counts ``y >= 0``."""
+
+
+@value.register
+def _(loss: Poisson, z, y):
+    return _exp(z) - y * z
+
+
+@slope.register
+def _(loss: Poisson, z, y):
+    return _exp(z) - y
+
+
+@prox.register
+def _(loss: Poisson, z, tau, y):
+    # u + tau exp(u) = c. The start lies right of the root, and the left side is convex and increasing: Newton's
+    # method comes down to the root without ever passing it.
+    if tau <= 0.0:  # a row of weight 0
+        return z
+    c = z + tau * y
+    u = min(c, max(0.0, math.log(max(c, 1e-300)) - math.log(tau)))
+    for _ in range(NEWTON_STEPS):
+        grown = tau * math.exp(u) if u < 700.0 else math.exp(u + math.log(tau))  # exp(u) alone may overflow
+        step = (u + grown - c) / (1.0 + grown)
+        u -= step
+        if abs(step) <= 1e-15 * (1.0 + abs(u)):
+            break
+    return u
+
+
+@conjugate.register
+def _(loss: Poisson, s, y):
+    return xlogx(s + y) - (s + y)
+
+
+@domain.register
+def _(loss: Poisson, y):
+    return -y, math.inf
+
+
+@check.register(Poisson)
+def _(loss, y):
+    if (y < 0.0).any():
+        raise ValueError(f"y must hold counts >= 0 for Poisson, got {y[y < 0.0][0]:g}")
+
+
+@inlined
+def _exp(z):
+    """``exp(z)``, infinite where it overflows (Python's own raises there)."""
+    return math.exp(z) if z < 709.782712893384 else math.inf

@@ -1,0 +1,78 @@
+"""What a penalty can do, and how rows of ``v`` are named."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .._jit import compiled, generic
+
+
+@generic
+def value(penalty, v):
+    """The penalty at ``v``; 0 for a set."""
+
+
+@generic
+def prox(penalty, x, tau, out):
+    """``argmin_v penalty(v) + |v - x|^2 / (2 tau)``, written to ``out`` (which may be ``x`` itself)."""
+
+
+@compiled
+def total_value(penalty, v):
+    """The value, compiled: for a Python caller with a long v. A stack comes linked."""
+    return value(penalty, v)
+
+
+# --- conjugate and its domain (NumPy: they serve the certificate, not the loop) --------------------------------------
+
+
+@generic
+def conjugate(penalty, s):
+    """``sup_v <s, v> - penalty(v)`` for ``s`` inside the domain."""
+
+
+@generic
+def domain(penalty, s):
+    """The point nearest to ``s`` where the conjugate is finite; ``s`` itself unless a penalty says otherwise."""
+
+
+@domain.register(object)
+def _(penalty, s):
+    return s
+
+
+# --- parameters and rows ---------------------------------------------------------------------------------------------
+
+
+@functools.singledispatch
+def check(penalty, m: int) -> None:
+    """Raise ``ValueError`` where a penalty of ``m`` rows has an impossible parameter or shape."""
+
+
+def indices(rows: Any, name: str, m: int = 0) -> np.ndarray:
+    """Rows given as a slice (of m), a mask or numbers, as an array of whole numbers."""
+    if isinstance(rows, slice):
+        return np.arange(m)[rows]
+    array = np.asarray(rows).reshape(-1)
+    if array.dtype == bool:
+        return np.flatnonzero(array)
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be whole numbers, got {rows!r}")
+    return array.astype(np.int64)
+
+
+def joined(pieces: list[np.ndarray]) -> np.ndarray:
+    """Several arrays of indices, or none, as one."""
+    return np.concatenate([*pieces, np.empty(0, np.int64)])
+
+
+def check_rows(name: str, rows: np.ndarray, m: int) -> None:
+    """Raise ``ValueError`` where an index is not one of ``m``, or comes twice."""
+    if rows.size and not (0 <= rows.min() and rows.max() < m):
+        raise ValueError(f"{name} must lie between 0 and {m - 1}, got {rows.min()} to {rows.max()}")
+    values, counts = np.unique(rows, return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(f"{name} must be disjoint, {values[counts > 1][0]} is taken more than once")

@@ -1,0 +1,269 @@
+"""Penalties: norms and squares, of coordinates or groups of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._jit import at, inlined
+from ._generic import check, check_rows, conjugate, domain, indices, joined, prox, value
+
+# --- none ------------------------------------------------------------------------------------------------------------
+
+
+class Zero(NamedTuple):
+    """No penalty."""
+
+
+@value.register
+def _(penalty: Zero, v):
+    return 0.0
+
+
+@prox.register
+def _(penalty: Zero, x, tau, out):
+    for k in range(len(x)):
+        out[k] = x[k]
+
+
+@conjugate.register
+def _(penalty: Zero, s):
+    return 0.0
+
+
+@domain.register
+def _(penalty: Zero, s):
+    return np.zeros_like(s)
+
+
+# --- l1 --------------------------------------------------------------------------------------------------------------
+
+
+class L1(NamedTuple):
+    """``nu sum_k weights_k |v_k|``; no weights means 1."""
+
+    nu: float
+    weights: Any = None
+
+
+@value.register
+def _(penalty: L1, v):
+    total = 0.0
+    for k in range(len(v)):
+        total += at(penalty.weights, k) * abs(v[k])
+    return penalty.nu * total
+
+
+@prox.register
+def _(penalty: L1, x, tau, out):
+    for k in range(len(x)):
+        threshold = tau * penalty.nu * at(penalty.weights, k)
+        out[k] = x[k] - min(max(x[k], -threshold), threshold)
+
+
+@conjugate.register
+def _(penalty: L1, s):
+    return 0.0
+
+
+@domain.register
+def _(penalty: L1, s):
+    limit = penalty.nu * (1.0 if penalty.weights is None else np.asarray(penalty.weights))
+    return np.clip(s, -limit, limit)
+
+
+@check.register(L1)
+def _(penalty, m):
+    _check_strength(penalty)
+    _check_weights(penalty, m)
+
+
+# --- l2 squared ------------------------------------------------------------------------------------------------------
+
+
+class L2Squared(NamedTuple):
+    """``nu/2 |v|^2``."""
+
+    nu: float
+
+
+@value.register
+def _(penalty: L2Squared, v):
+    total = 0.0
+    for k in range(len(v)):
+        total += v[k] * v[k]
+    return 0.5 * penalty.nu * total
+
+
+@prox.register
+def _(penalty: L2Squared, x, tau, out):
+    shrink = 1.0 / (1.0 + tau * penalty.nu)
+    for k in range(len(x)):
+        out[k] = shrink * x[k]
+
+
+@conjugate.register
+def _(penalty: L2Squared, s):
+    return 0.5 * float(s @ s) / penalty.nu if penalty.nu > 0.0 else 0.0
+
+
+@domain.register
+def _(penalty: L2Squared, s):
+    return s if penalty.nu > 0.0 else np.zeros_like(s)
+
+
+@check.register(L2Squared)
+def _(penalty, m):
+    _check_strength(penalty)
+
+
+# --- elastic net -----------------------------------------------------------------------------------------------------
+
+
+class ElasticNet(NamedTuple):
+    """``nu (l1_ratio |v|_1 + (1 - l1_ratio)/2 |v|^2)``."""
+
+    nu: float
+    l1_ratio: float = 0.5
+
+
+@value.register
+def _(penalty: ElasticNet, v):
+    total = 0.0
+    for k in range(len(v)):
+        total += penalty.l1_ratio * abs(v[k]) + 0.5 * (1.0 - penalty.l1_ratio) * v[k] * v[k]
+    return penalty.nu * total
+
+
+@prox.register
+def _(penalty: ElasticNet, x, tau, out):
+    threshold = tau * penalty.nu * penalty.l1_ratio
+    shrink = 1.0 / (1.0 + tau * penalty.nu * (1.0 - penalty.l1_ratio))
+    for k in range(len(x)):
+        out[k] = shrink * (x[k] - min(max(x[k], -threshold), threshold))
+
+
+@conjugate.register
+def _(penalty: ElasticNet, s):
+    curvature = penalty.nu * (1.0 - penalty.l1_ratio)
+    excess = np.maximum(np.abs(s) - penalty.nu * penalty.l1_ratio, 0.0)
+    return 0.5 * float(excess @ excess) / curvature if curvature > 0.0 else 0.0
+
+
+@domain.register
+def _(penalty: ElasticNet, s):
+    smooth = penalty.nu * (1.0 - penalty.l1_ratio) > 0.0
+    return s if smooth else np.clip(s, -penalty.nu, penalty.nu)
+
+
+@check.register(ElasticNet)
+def _(penalty, m):
+    _check_strength(penalty)
+    if not 0.0 <= penalty.l1_ratio <= 1.0:
+        raise ValueError(f"l1_ratio of ElasticNet must lie between 0 and 1, got {penalty.l1_ratio}")
+
+
+# --- l2 norms of groups ----------------------------------------------------------------------------------------------
+
+
+class _GroupFields(NamedTuple):
+    nu: float
+    members: np.ndarray
+    starts: np.ndarray
+    weights: Any = None
+
+
+class GroupL2(_GroupFields):
+    """``nu sum_g weights_g |v_g|`` for disjoint groups of coordinates; coordinates in no group are free.
+
+    Parameters
+    ----------
+    nu : float
+    groups : sequence of index arrays
+    weights : array of shape (groups,), optional
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, nu: float, groups: Sequence, weights: Any = None) -> GroupL2:
+        """Keep the groups as one array of members and the places where each group starts."""
+        arrays = [indices(group, "groups of GroupL2") for group in groups]
+        starts = np.cumsum([0, *(len(group) for group in arrays)])
+        return super().__new__(cls, nu, joined(arrays), starts, weights)
+
+    @property
+    def groups(self) -> list[np.ndarray]:
+        """The groups as a list of index arrays."""
+        return [self.members[i:j] for i, j in zip(self.starts[:-1], self.starts[1:], strict=True)]
+
+    def __getnewargs__(self) -> tuple:
+        return self.nu, self.groups, self.weights
+
+
+@value.register
+def _(penalty: GroupL2, v):
+    total = 0.0
+    for group in range(len(penalty.starts) - 1):
+        total += at(penalty.weights, group) * _group_norm(penalty, group, v)
+    return penalty.nu * total
+
+
+@prox.register
+def _(penalty: GroupL2, x, tau, out):
+    for k in range(len(x)):
+        out[k] = x[k]
+    for group in range(len(penalty.starts) - 1):
+        norm = _group_norm(penalty, group, x)
+        threshold = tau * penalty.nu * at(penalty.weights, group)
+        scale = 1.0 - threshold / norm if norm > threshold else 0.0
+        for p in range(penalty.starts[group], penalty.starts[group + 1]):
+            out[penalty.members[p]] = scale * x[penalty.members[p]]
+
+
+@inlined
+def _group_norm(penalty, group, v):
+    total = 0.0
+    for p in range(penalty.starts[group], penalty.starts[group + 1]):
+        total += v[penalty.members[p]] ** 2
+    return math.sqrt(total)
+
+
+@conjugate.register
+def _(penalty: GroupL2, s):
+    return 0.0
+
+
+@domain.register
+def _(penalty: GroupL2, s):
+    inside = np.zeros_like(s)  # coordinates in no group are free: only 0 has a finite conjugate there
+    for group, members in enumerate(penalty.groups):
+        limit = penalty.nu * at(penalty.weights, group)
+        norm = float(np.linalg.norm(s[members]))
+        inside[members] = s[members] * (limit / norm if norm > limit else 1.0)
+    return inside
+
+
+@check.register(GroupL2)
+def _(penalty, m):
+    _check_strength(penalty)
+    _check_weights(penalty, len(penalty.starts) - 1)
+    check_rows("groups of GroupL2", penalty.members, m)
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+def _check_strength(penalty: Any) -> None:
+    if not 0.0 <= penalty.nu < math.inf:
+        raise ValueError(f"nu of {type(penalty).__name__} must be >= 0 and finite, got {penalty.nu}")
+
+
+def _check_weights(penalty: Any, length: int) -> None:
+    if penalty.weights is None:
+        return
+    weights = np.asarray(penalty.weights)
+    if weights.shape != (length,) or not (np.isfinite(weights) & (weights >= 0.0)).all():
+        raise ValueError(f"weights of {type(penalty).__name__} must be {length} finite numbers >= 0, got {weights!r}")

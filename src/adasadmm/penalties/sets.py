@@ -1,0 +1,162 @@
+"""Sets: their prox is the projection, their value counts 0, and their conjugate is the support function."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._jit import at, inlined
+from ._generic import check, conjugate, domain, prox, value
+
+# --- non-negative ----------------------------------------------------------------------------------------------------
+
+
+class NonNegative(NamedTuple):
+    """The set ``v >= 0``."""
+
+
+@prox.register
+def _(penalty: NonNegative, x, tau, out):
+    for k in range(len(x)):
+        out[k] = max(x[k], 0.0)
+
+
+@conjugate.register
+def _(penalty: NonNegative, s):
+    return 0.0
+
+
+@domain.register
+def _(penalty: NonNegative, s):
+    return np.minimum(s, 0.0)
+
+
+# --- box -------------------------------------------------------------------------------------------------------------
+
+
+class Box(NamedTuple):
+    """The set ``lower <= v <= upper``; bounds are numbers or one for each coordinate, and may be infinite."""
+
+    lower: Any
+    upper: Any
+
+
+@prox.register
+def _(penalty: Box, x, tau, out):
+    for k in range(len(x)):
+        out[k] = min(max(x[k], at(penalty.lower, k)), at(penalty.upper, k))
+
+
+@conjugate.register
+def _(penalty: Box, s):
+    # Only the bound that s points to counts; an infinite one is met by s = 0 alone (the domain sees to it).
+    bound = np.where(s > 0.0, penalty.upper, penalty.lower)
+    return float(np.sum(s * np.where(s == 0.0, 0.0, bound)))
+
+
+@domain.register
+def _(penalty: Box, s):
+    s = np.where(np.isposinf(penalty.upper), np.minimum(s, 0.0), s)
+    return np.where(np.isneginf(penalty.lower), np.maximum(s, 0.0), s)
+
+
+@check.register(Box)
+def _(penalty, m):
+    for name in ("lower", "upper"):
+        bound = np.asarray(getattr(penalty, name))
+        if np.isnan(bound).any() or bound.shape not in ((), (m,)):
+            raise ValueError(f"{name} of Box must be a number or {m} numbers, got {getattr(penalty, name)!r}")
+    if np.any(np.asarray(penalty.lower) > np.asarray(penalty.upper)):
+        raise ValueError(f"lower of Box must not exceed upper, got {penalty.lower!r} and {penalty.upper!r}")
+    if np.isposinf(penalty.lower).any() or np.isneginf(penalty.upper).any():
+        raise ValueError(
+            f"lower of Box must be below inf, upper above -inf, got {penalty.lower!r} and {penalty.upper!r}"
+        )
+
+
+# --- ball ------------------------------------------------------------------------------------------------------------
+
+
+class L2Ball(NamedTuple):
+    """The set ``|v| <= radius``."""
+
+    radius: float = 1.0
+
+
+@prox.register
+def _(penalty: L2Ball, x, tau, out):
+    norm = _norm(x)
+    scale = penalty.radius / norm if norm > penalty.radius else 1.0
+    for k in range(len(x)):
+        out[k] = scale * x[k]
+
+
+@inlined
+def _norm(x):
+    total = 0.0
+    for k in range(len(x)):
+        total += x[k] * x[k]
+    return math.sqrt(total)
+
+
+@conjugate.register
+def _(penalty: L2Ball, s):
+    return penalty.radius * float(np.linalg.norm(s))
+
+
+@check.register(L2Ball)
+def _(penalty, m):
+    if not 0.0 <= penalty.radius < math.inf:
+        raise ValueError(f"radius of L2Ball must be >= 0, got {penalty.radius}")
+
+
+# --- simplex ---------------------------------------------------------------------------------------------------------
+
+
+class Simplex(NamedTuple):
+    """The set ``v >= 0, sum v = total``."""
+
+    total: float = 1.0
+
+
+@prox.register
+def _(penalty: Simplex, x, tau, out):
+    # out = max(x - top - level, 0) with the level that makes the sum right: found on the sorted values. Counted from
+    # the largest of them, which leaves the answer as it is: a far-away x does not swallow the total.
+    falling = np.sort(x)[::-1]
+    level, total = -penalty.total, 0.0
+    for k in range(len(falling)):
+        below = falling[k] - falling[0]
+        total += below
+        candidate = (total - penalty.total) / (k + 1)
+        if below > candidate:
+            level = candidate
+    for k in range(len(x)):
+        out[k] = max(x[k] - falling[0] - level, 0.0)
+
+
+@conjugate.register
+def _(penalty: Simplex, s):
+    return penalty.total * float(np.max(s))
+
+
+@check.register(Simplex)
+def _(penalty, m):
+    if not 0.0 <= penalty.total < math.inf:
+        raise ValueError(f"total of Simplex must be >= 0, got {penalty.total}")
+
+
+# --- all of them -----------------------------------------------------------------------------------------------------
+
+SETS = (NonNegative, Box, L2Ball, Simplex)
+SEPARABLE_SETS = (NonNegative, Box)
+
+
+def _no_value(penalty, v):
+    return 0.0
+
+
+for _set in SETS:
+    value.register(_set, _no_value)

@@ -1,0 +1,112 @@
+"""Several penalties, each on its own rows of ``v``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._jit import inlined
+from ._generic import check, check_rows, conjugate, domain, indices, joined, prox, value
+from .norms import Zero
+from .sets import SETS
+
+# --- as a user writes it ---------------------------------------------------------------------------------------------
+
+
+class Stack(NamedTuple):
+    """Several penalties, each on its own rows of ``v``; rows that none of them takes are free.
+
+    Parameters
+    ----------
+    parts : sequence of (penalty, rows)
+        ``rows`` is an index array or a slice. No row may be taken twice.
+    """
+
+    parts: Sequence
+
+
+@value.register
+def _(penalty: Stack, v):
+    return value(linked(penalty, len(v)), v)
+
+
+@prox.register
+def _(penalty: Stack, x, tau, out):
+    prox(linked(penalty, len(x)), x, tau, out)
+
+
+@conjugate.register
+def _(penalty: Stack, s):
+    return sum(conjugate(part, s[rows]) for part, rows in penalty.parts)
+
+
+@domain.register
+def _(penalty: Stack, s):
+    inside = np.zeros_like(s)
+    for part, rows in penalty.parts:
+        inside[rows] = domain(part, s[rows])
+    return inside
+
+
+@check.register(Stack)
+def _(penalty, m):
+    taken = [indices(rows, "rows of Stack", m) for _, rows in penalty.parts]
+    check_rows("rows of Stack", joined(taken), m)
+    for (part, _), rows in zip(penalty.parts, taken, strict=True):
+        check(part, len(rows))
+
+
+def violation(penalty: Any, v: np.ndarray) -> float:
+    """How far outside a set the point lies (largest coordinate of the difference); 0 for a penalty."""
+    if isinstance(penalty, Stack):
+        return max((violation(part, v[rows]) for part, rows in penalty.parts), default=0.0)
+    if not isinstance(penalty, SETS) or not len(v):
+        return 0.0
+    nearest = np.empty(len(v))
+    prox(penalty, v, 1.0, nearest)
+    return float(np.max(np.abs(v - nearest)))
+
+
+# --- as compiled code walks through it -------------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """One penalty of a stack, the rows it takes, what its ``tau`` is multiplied by, and the rest of the stack."""
+
+    penalty: Any
+    rows: np.ndarray
+    scale: float
+    rest: Any
+
+
+def linked(stack: Stack, m: int, scales: Sequence[float] | None = None) -> Part | Zero:
+    """A stack over ``m`` rows as a chain of parts, the form that compiled code walks through."""
+    chain: Part | Zero = Zero()
+    scales = [1.0] * len(stack.parts) if scales is None else scales
+    for (penalty, rows), scale in zip(reversed(tuple(stack.parts)), reversed(scales), strict=True):
+        chain = Part(penalty, indices(rows, "rows of Stack", m), float(scale), chain)
+    return chain
+
+
+@value.register
+def _(penalty: Part, v):
+    return value(penalty.penalty, _taken(v, penalty.rows)) + value(penalty.rest, v)
+
+
+@prox.register
+def _(penalty: Part, x, tau, out):
+    piece = _taken(x, penalty.rows)
+    prox(penalty.rest, x, tau, out)
+    prox(penalty.penalty, piece, tau * penalty.scale, piece)
+    for p in range(len(piece)):
+        out[penalty.rows[p]] = piece[p]
+
+
+@inlined
+def _taken(x, rows):
+    piece = np.empty(len(rows))
+    for p in range(len(rows)):
+        piece[p] = x[rows[p]]
+    return piece
