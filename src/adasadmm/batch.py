@@ -81,6 +81,7 @@ class BatchRun:
         self.begun = 0  # the iteration from which balancing counts
         self.v_before = v.copy()
         self.certificate: Certificate | None = None
+        self.certified_at = -1
         self._gather()
         self._factorise()
         self._pass(0, 0)  # compile outside the clock
@@ -172,9 +173,12 @@ class BatchRun:
 
     def certify(self) -> Certificate:
         """The certificate of the present point, with the best dual value so far."""
+        if self.certificate is not None and self.certified_at == self.iteration:
+            return self.certificate
         found = duality.certify(self.problem, self.state.w, self.state.v, self.beta_z * self.u, self.state.theta)
         best = self.certificate.dual if self.certificate is not None else -math.inf
         self.certificate = duality.with_dual(self.problem, found, max(found.dual, best))
+        self.certified_at = self.iteration
         return self.certificate
 
     eta = math.nan  # batch ADMM has no step size

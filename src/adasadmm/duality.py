@@ -96,9 +96,11 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     unbounded = (problem.gamma == 0.0) & (np.isneginf(lower) | np.isposinf(upper))
     if unbounded.any():
         s, theta = _repair(problem, s, theta, low, high, unbounded)
-    t = _largest(lambda t: _inside(problem, t * s, t * theta, low, high))
-    s, theta = t * s, t * theta
-    if not _inside(problem, s, theta, low, high):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.min(np.where(s > 0.0, high / s, np.where(s < 0.0, low / s, 1.0)), initial=1.0)
+    t = _largest(lambda t: _inside(problem, t * theta), float(most))
+    s, theta = np.clip(t * s, low, high), t * theta
+    if not _inside(problem, theta):
         return -math.inf, math.nan, "no dual point was found where the conjugates are finite"
     q = _data_pull(problem, s) - problem.times_A_transposed(theta)
     dual_residual = float(np.linalg.norm(q + problem.gamma * w))
@@ -165,16 +167,16 @@ def _into_domain(problem: Problem, theta: np.ndarray) -> np.ndarray:
     return theta
 
 
-def _inside(problem: Problem, s: np.ndarray, theta: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool:
-    """Whether both conjugates are finite."""
+def _inside(problem: Problem, theta: np.ndarray) -> bool:
+    """Whether the conjugate of the penalty is finite."""
     wanted = problem.times_B_transposed(theta)
     outside = _largest_entry(penalties.domain(problem.penalty, wanted) - wanted)
-    return bool(((low <= s) & (s <= high)).all() and outside <= ROUNDING * _largest_entry(wanted))
+    return outside <= ROUNDING * _largest_entry(wanted)
 
 
-def _largest(holds: Callable[[float], bool]) -> float:
-    """The largest t between 0 and 1 for which something holds that holds for 0 and for whatever lies below."""
-    least, most = 0.0, 1.0
+def _largest(holds: Callable[[float], bool], most: float) -> float:
+    """The largest t between 0 and most for which something holds that holds for 0 and for whatever lies below."""
+    least = 0.0
     if holds(most):
         return most
     for _ in range(HALVINGS):
@@ -211,9 +213,8 @@ def _data_pull(problem: Problem, s: np.ndarray) -> np.ndarray:
 
 def _sizes(problem: Problem, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """How large the two parts of q may be with an s and a theta of this size: what rounding is measured by."""
-    of_rows = np.empty(problem.d)
-    matrices.transposed_product(matrices.absolute(problem.rows.X), problem.rows.c / problem.n, of_rows)
-    return _largest_entry(s) * of_rows + _largest_entry(theta) * np.asarray(abs(to_scipy(problem.A)).sum(axis=0))
+    of_rows, of_A = problem.column_sizes
+    return _largest_entry(s) * of_rows + _largest_entry(theta) * of_A
 
 
 def _repair(

@@ -169,6 +169,13 @@ class Problem:
         return -theta if self.B is None else to_scipy(self.B).T @ theta
 
     @functools.cached_property
+    def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The mean of ``c_i |x_ij|`` and the sum of ``|A_kj|`` for each column j."""
+        of_rows = np.empty(self.d)
+        matrices.transposed_product(matrices.absolute(self.rows.X), self.rows.c / self.n, of_rows)
+        return of_rows, np.asarray(abs(to_scipy(self.A)).sum(axis=0)).reshape(-1)
+
+    @functools.cached_property
     def _inverse_B(self) -> np.ndarray | None:
         """The inverse of a square B; None where there is none."""
         if self.B is None or self.m != self.p:
@@ -206,7 +213,9 @@ class Problem:
     def w_set_split(self) -> Problem:
         """The same problem with a copy of w inside its set: I stacked under A, the projection as penalty."""
         split = object.__new__(Problem)
-        split.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_inverse_B", "v_step")})
+        split.__dict__.update(
+            {k: v for k, v in self.__dict__.items() if k not in ("_inverse_B", "column_sizes", "v_step")}
+        )
         split.A = as_csr(sp.vstack([to_scipy(self.A), sp.eye_array(self.d)]), "A")
         split.b = np.concatenate([self.b, np.zeros(self.d)])
         split.m = self.m + self.d
