@@ -1,0 +1,42 @@
+"""How long the first fit of a process takes, with an empty and with a warm cache of compiled code.
+
+    python benchmarks/cold_start.py
+
+Each line is a process of its own; what importing numba and scikit-learn takes is shown apart.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+
+SCRIPT = """
+import time
+start = time.perf_counter()
+import numba, sklearn.base
+imported = time.perf_counter()
+import numpy as np
+from adasadmm import GraphGuidedClassifier
+rng = np.random.default_rng(0)
+X = rng.normal(size=(100, 5))
+GraphGuidedClassifier("chain", solver={solver!r}).fit(X, X[:, 0] > 0)
+print(f"{{imported - start:.2f}} {{time.perf_counter() - imported:.2f}}")
+"""
+
+
+def main() -> None:
+    print(f"{'solver':<12}{'cache':<8}{'numba, scikit-learn':>20}{'import and first fit':>22}")
+    for solver in ("auto", "ada-diag"):
+        with tempfile.TemporaryDirectory() as cache:
+            for state in ("empty", "warm", "warm"):
+                environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+                command = [sys.executable, "-c", SCRIPT.format(solver=solver)]
+                out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+                libraries, own = out.split()
+                print(f"{solver:<12}{state:<8}{libraries:>18} s{own:>20} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
