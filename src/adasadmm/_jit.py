@@ -172,11 +172,31 @@ def _file_digest(filename: str) -> str:
     return hashlib.sha256(source).hexdigest()
 
 
-def _digest(implementation: Callable) -> str:
-    """A digest of an implementation, its closure, and the file that holds it."""
-    closure = [cell.cell_contents for cell in getattr(implementation, "__closure__", None) or ()]
-    own = repr((_code_key(implementation.__code__), closure))
-    return hashlib.sha256((_file_digest(implementation.__code__.co_filename) + own).encode()).hexdigest()
+def _digest(implementation: Callable, above: frozenset = frozenset()) -> str:
+    """A digest of an implementation, the file that holds it, and what machine code keeps of its closure and globals."""
+    code, known = implementation.__code__, implementation.__globals__
+    names = sorted(_names(code))
+    values = [cell.cell_contents for cell in implementation.__closure__ or ()]
+    values += [known[name] for name in names if name in known]
+    values += [vars(m)[name] for m in values if inspect.ismodule(m) for name in names if name in vars(m)]
+    own = repr((_code_key(code), [_kept(value, above | {code}) for value in values]))
+    return hashlib.sha256((_file_digest(code.co_filename) + own).encode()).hexdigest()
+
+
+def _kept(value: Any, above: frozenset) -> str:
+    """What numba freezes of a value: numbers and arrays themselves, the source of functions."""
+    if any(value is function for function in _generics):  # the classes of the arguments say which implementation
+        return ""
+    value = getattr(value, "py_func", value)
+    if inspect.isfunction(value):
+        return "" if value.__code__ in above else _digest(value, above)
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+    return repr(value) if isinstance(value, (bool, int, float, complex, str, tuple, np.generic)) else ""
+
+
+def _names(code: Any) -> set[str]:
+    return {*code.co_names}.union(*(_names(c) for c in code.co_consts if inspect.iscode(c)))
 
 
 def _code_key(code: Any) -> tuple:

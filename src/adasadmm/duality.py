@@ -5,7 +5,8 @@
 
 No point of the problem has a smaller objective, whatever s and theta are. Where gamma_j = 0 and w_j is unbounded the
 minimum is finite only for q_j = 0: s and theta are moved until that holds. It holds for t s and t theta as well, and
-the domains of the conjugates are convex and hold 0: so a t below 1 brings back what the move took out of them.
+the domains of the conjugates are convex and hold 0: so a t below 1 brings back what the move took out of them, and
+where the move fails 0 itself is a dual point.
 """
 
 from __future__ import annotations
@@ -106,9 +107,8 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     dual_residual = float(np.linalg.norm(q + problem.gamma * w))
     if unbounded.any():
         q[unbounded & (np.abs(q) <= ROUNDING * _sizes(problem, s, theta))] = 0.0
-        lacking = np.count_nonzero(_lacking(q, lower, upper)[unbounded])
-        if lacking:
-            return -math.inf, dual_residual, f"{lacking} coordinates have no ridge and no exact dual equality yet"
+        if _lacking(q, lower, upper)[unbounded].any():  # 0 is a dual point without repair, if a weak one
+            s, theta, q = np.zeros_like(s), np.zeros_like(theta), np.zeros_like(q)
     value = -losses.mean_conjugate(problem.loss, s, problem.rows.y, problem.rows.c)
     wanted = problem.times_B_transposed(theta)
     value -= penalties.conjugate(problem.penalty, penalties.domain(problem.penalty, wanted))
@@ -161,7 +161,7 @@ def _into_domain(problem: Problem, theta: np.ndarray) -> np.ndarray:
         change = penalties.domain(problem.penalty, wanted) - wanted
         if problem.B is None:
             return theta - change
-        if _largest_entry(change) <= 0.1 * ROUNDING * _largest_entry(wanted):
+        if _largest_entry(change) <= 0.1 * ROUNDING * _size_of_B_transposed(problem, theta):
             break
         theta = theta + _least_squares(to_scipy(problem.B).T.tocsr(), change)
     return theta
@@ -171,7 +171,12 @@ def _inside(problem: Problem, theta: np.ndarray) -> bool:
     """Whether the conjugate of the penalty is finite."""
     wanted = problem.times_B_transposed(theta)
     outside = _largest_entry(penalties.domain(problem.penalty, wanted) - wanted)
-    return outside <= ROUNDING * _largest_entry(wanted)
+    return outside <= ROUNDING * _size_of_B_transposed(problem, theta)
+
+
+def _size_of_B_transposed(problem: Problem, theta: np.ndarray) -> float:
+    """How large ``B'theta`` is before its terms cancel: what rounding is measured by."""
+    return _largest_entry(theta if problem.B is None else abs(to_scipy(problem.B)).T @ np.abs(theta))
 
 
 def _largest(holds: Callable[[float], bool], most: float) -> float:

@@ -210,7 +210,8 @@ def as_rows(matrix: Any, name: str = "X") -> Rows:
 
 def as_csr(matrix: Any, name: str) -> CSR:
     """The gate for A and B, which are sparse by nature: always CSR."""
-    return as_rows(matrix if sp.issparse(matrix) else sp.csr_array(as_rows(matrix, name).values), name)  # type: ignore
+    rows = as_rows(matrix, name)
+    return rows if isinstance(rows, CSR) else as_rows(sp.csr_array(rows.values), name)  # type: ignore
 
 
 def as_vector(vector: Any, length: int, name: str) -> np.ndarray:
@@ -245,7 +246,9 @@ def _as_field(value: Any, kind: str, name: str) -> Any:
         return as_part(value, name)
     if isinstance(value, (bool, np.bool_, int, float, np.number)):
         return {"int": int, "bool": bool}.get(kind, float)(value)
-    if isinstance(value, (list, np.ndarray)):
+    if kind == "float" and (value is None or isinstance(value, str)):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    if isinstance(value, (list, range)) or hasattr(value, "__array__"):  # a pandas Series, too
         whole = np.asarray(value).dtype.kind in "iu" and isinstance(value, np.ndarray)
         return _plain(value, np.int64 if whole else np.float64, name)
     return value

@@ -97,7 +97,7 @@ class Problem:
         self.b = np.zeros(self.m) if b is None else as_vector(b, self.m, "b")
         self.gamma = _as_gamma(gamma, self.d)
         self.penalty = _as_penalty(penalty, self.m if self.B is None else self.B.columns, "penalty")
-        self.w_set = None if w_set is None else _as_penalty(w_set, self.d, "w_set")
+        self.w_set = None if w_set is None else _as_set(w_set, self.d)
         self.w_copy: slice | None = None  # where v holds a copy of w that lies inside w's set
 
     def __repr__(self) -> str:
@@ -221,9 +221,8 @@ class Problem:
         split.m = self.m + self.d
         if self.B is not None:
             split.B = as_csr(sp.block_diag([to_scipy(self.B), -sp.eye_array(self.d)]), "B")
-        nested = isinstance(self.penalty, penalties.Stack)
-        own = tuple(self.penalty.parts) if nested else ((self.penalty, np.arange(self.p)),)
-        split.penalty = penalties.Stack((*own, (self.w_set, np.arange(self.p, self.p + self.d))))
+        copies = [(part, self.p + rows) for part, rows in _parts(self.w_set, self.d)]
+        split.penalty = penalties.Stack((*_parts(self.penalty, self.p), *copies))
         split.w_set, split.w_copy = None, slice(self.p, self.p + self.d)
         return split
 
@@ -247,6 +246,8 @@ def _as_block(X: Any, y: Any, sample_weight: Any) -> Block:
 
 
 def _as_gamma(gamma: Any, d: int) -> np.ndarray:
+    if gamma is None or isinstance(gamma, str):
+        raise ValueError(f"gamma must be a number or {d} numbers, got {gamma!r}")
     gamma = np.full(d, float(gamma)) if np.ndim(gamma) == 0 else as_vector(gamma, d, "gamma")
     if not np.isfinite(gamma).all() or (gamma < 0.0).any():
         raise ValueError(f"gamma must be >= 0 and finite, got {gamma.min()}")
@@ -267,6 +268,19 @@ def _as_penalty(penalty: Any, p: int, name: str) -> Any:
     stack = penalties.Stack(tuple(parts))
     penalties.check(stack, p)
     return stack
+
+
+def _as_set(w_set: Any, d: int) -> Any:
+    w_set = _as_penalty(w_set, d, "w_set")
+    for part, _ in _parts(w_set, d):
+        if isinstance(part, penalties.PENALTIES):
+            raise ValueError(f"w_set must be a set, such as NonNegative() or Box(0, 1), got {part!r}")
+    return w_set
+
+
+def _parts(penalty: Any, p: int) -> list[tuple[Any, np.ndarray]]:
+    """A penalty of p coordinates as the parts of a stack."""
+    return list(penalty.parts) if isinstance(penalty, penalties.Stack) else [(penalty, np.arange(p))]
 
 
 def _checked(module: Any, part: Any, name: str, functions: tuple[str, ...]) -> Any:

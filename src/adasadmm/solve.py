@@ -80,6 +80,8 @@ def solve(
         raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
     if not isinstance(solver, (AdaSADMM, SADMM, OADMM, ADMM)):
         raise TypeError(f"solver must be AdaSADMM(...), SADMM(...), OADMM(...) or ADMM(...), got {solver!r}")
+    if start is not None and not isinstance(start, Result):
+        raise TypeError(f"start must be a Result of solve, got {type(start).__name__}")
     _check_run(epochs, order, tol, trace_every)
     check_fits(solver, problem)
     if samples is not None and isinstance(solver, ADMM):
@@ -103,6 +105,7 @@ def solve(
         return _result(problem, run, snapshots, status, run.epoch - begin)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
     """A new run, or one that goes on."""
     split = problem.w_set is not None and (isinstance(solver, ADMM) or not keeps_w_set(solver, problem))
@@ -138,7 +141,10 @@ def _same_quadratics(one: Problem, other: Problem) -> bool:
 def _orders(n: int, epochs: float, order: str, seed: int, samples: Any) -> Iterator[np.ndarray]:
     """The rows of each epoch, drawn in Python so that any other implementation can be given the same."""
     if samples is not None:
-        chosen = np.ascontiguousarray(samples, dtype=np.int64).reshape(-1)
+        chosen = np.asarray(samples).reshape(-1)
+        if chosen.size and chosen.dtype.kind not in "iu":
+            raise ValueError(f"samples must be numbers of rows, whole numbers, got {chosen[0]!r}")
+        chosen = np.ascontiguousarray(chosen, dtype=np.int64)
         if chosen.size and not (0 <= chosen.min() and chosen.max() < n):
             raise ValueError(f"samples must lie between 0 and {n - 1}, got {chosen.min()} to {chosen.max()}")
         yield chosen

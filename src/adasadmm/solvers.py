@@ -149,6 +149,10 @@ def method(solver: Any, problem: Problem, w: np.ndarray) -> Method:
     a = float(getattr(solver, "a", 1.0)) * (slope if isinstance(step, stepsizes.Auto) else 1.0)
     beta = slope**2 / value if solver.beta == "auto" else float(solver.beta)
     H = metrics.start(metric, problem.d)
+    for function in (metrics.observe, metrics.apply):
+        if not is_registered(function, H):
+            name = f"metrics.{function.__name__}"
+            raise TypeError(f"metric: {type(H).__name__}, its state, has no {name}; register one with @adasadmm.{name}")
     return Method(
         subgradient=Implicit(np.empty(problem.d)) if isinstance(solver, OADMM) else Explicit(),
         metric=H._replace(a=a) if isinstance(H, metrics.FullState) else H,

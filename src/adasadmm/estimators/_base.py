@@ -5,28 +5,26 @@ from __future__ import annotations
 import dataclasses
 import html
 import math
+from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.linear_model._base import SparseCoefMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from ..matrices import as_rows
 from ..solve import advance
 from ..solvers import ADMM
 from ..stochastic import StochasticRun
 from . import _fitting
-from ._callbacks import CallbackSupportMixin, epoch_callback, with_callbacks
+from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._fitting import Fit, Structure
 
-__all__ = ["LinearClassifier", "LinearModel", "LinearRegressor", "keep_parameters"]
+__all__ = ["LinearModel", "keep_parameters"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
@@ -38,7 +36,7 @@ def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
         setattr(estimator, name, given[name])
 
 
-class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator):
+class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
     """A linear model whose coefficients follow a structure. Leaves say which (``_structure``)."""
 
     loss: Any
@@ -74,9 +72,9 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    @abstractmethod
     def _structure(self, X: Any, alpha: float, sample_weight: np.ndarray | None) -> Structure:
         """The matrix A and the penalty; sets ``graph_`` where there is one."""
-        raise NotImplementedError(f"{type(self).__name__} must say what is known of the coefficients")
 
     # --- fit ---------------------------------------------------------------------------------------------------------
 
@@ -234,195 +232,3 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator):
 
 def _listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
-
-
-class LinearClassifier(ClassifierMixin, LinearModel):
-    """Two classes by one linear function, several by one against the rest."""
-
-    class_weight: Any
-
-    _parameter_constraints: ClassVar[dict] = {
-        **LinearModel._parameter_constraints,
-        "loss": [StrOptions(set(_fitting.MARGIN_LOSSES)), tuple],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-    }
-
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearClassifier:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, d)
-        y : array of shape (n,)
-            Labels of any kind.
-        sample_weight : array of shape (n,), optional
-            A weight of 2 is a row that stands twice.
-
-        Returns
-        -------
-        self
-        """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise ValueError(f"a classifier needs at least 2 classes, y has one class only: {self.classes_[0]}")
-        weight = self._weights(X, y, sample_weight)
-        self._fit(X, self._targets(y), weight)
-        return self
-
-    def _weights(self, X: Any, y: np.ndarray, sample_weight: Any) -> np.ndarray | None:
-        if sample_weight is None and self.class_weight is None:
-            return None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if self.class_weight is not None:
-            of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weight)
-            weight = weight * of_class[np.searchsorted(self.classes_, y)]
-        return weight
-
-    def _targets(self, y: np.ndarray) -> list[np.ndarray]:
-        """Labels -1 and +1 of each linear function."""
-        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        return [np.where(y == label, 1.0, -1.0) for label in positive]
-
-    def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
-        chosen = (targets[0] > 0.0).astype(int) if len(targets) == 1 else np.argmax(targets, axis=0)
-        return self.classes_[chosen]
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearClassifier:
-        """Take up a block of rows, in the order given; the state of the run goes on.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, d)
-        y : array of shape (n,)
-        classes : array, optional
-            All labels that can occur; needed in the first call.
-        sample_weight : array of shape (n,), optional
-            Taken as they are: in a stream their mean is not known.
-
-        Returns
-        -------
-        self
-        """
-        first = not hasattr(self, "classes_")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
-        check_classification_targets(y)
-        if self.class_weight == "balanced":
-            raise ValueError('class_weight="balanced" is not known in a stream: give the weights as a dict')
-        if first:
-            if classes is None:
-                raise ValueError("classes must be given in the first call of partial_fit")
-            self.classes_ = np.unique(classes)
-            if len(self.classes_) < 2:
-                raise ValueError(f"a classifier needs at least 2 classes, got one: {self.classes_[0]}")
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes differ from those of the first call, {self.classes_}: got {classes!r}")
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
-            raise ValueError(f"y has a label that is not in classes: {unknown[0]}")
-        self._partial_fit(X, self._targets(y), self._weights(X, y, sample_weight))
-        return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The score of each row: (n,) for two classes, (n, classes) for more."""
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row; with two classes a score of 0 counts as the second, as in the paper."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores >= 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-    @available_if(lambda self: _has_probabilities(self))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class (logistic loss only), one against the rest where there are several."""
-        scores = self.decision_function(X)
-        positive = 1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0)))
-        if scores.ndim == 1:
-            return np.column_stack([1.0 - positive, positive])
-        return positive / positive.sum(axis=1, keepdims=True)
-
-    @available_if(lambda self: _has_probabilities(self))
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-
-def _has_probabilities(estimator: Any) -> bool:
-    if type(_fitting.as_loss(estimator.loss)).__name__ == "Logistic":
-        return True
-    raise AttributeError(f'predict_proba needs loss="logistic", this model has loss={estimator.loss!r}')
-
-
-class LinearRegressor(RegressorMixin, LinearModel):
-    """One linear function of the features."""
-
-    _parameter_constraints: ClassVar[dict] = {
-        **LinearModel._parameter_constraints,
-        "loss": [StrOptions(set(_fitting.REGRESSION_LOSSES)), tuple],
-    }
-
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, d)
-        y : array of shape (n,)
-        sample_weight : array of shape (n,), optional
-            A weight of 2 is a row that stands twice.
-
-        Returns
-        -------
-        self
-        """
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, multi_output=False
-        )
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self._fit(X, [y.astype(np.float64)], weight)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
-        """Take up a block of rows, in the order given; the state of the run goes on.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, d)
-        y : array of shape (n,)
-        sample_weight : array of shape (n,), optional
-            Taken as they are: in a stream their mean is not known.
-
-        Returns
-        -------
-        self
-        """
-        first = getattr(self, "_run", None) is None
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=first)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self._partial_fit(X, [y.astype(np.float64)], weight)
-        return self
-
-    def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
-        self.coef_, self.intercept_ = coefs[0], float(intercepts[0])
-
-    def _fitted_at(self, w: np.ndarray) -> dict:
-        coef, intercept = _fitting.split_intercept(self, w)
-        return {"coef_": coef, "intercept_": intercept}
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The prediction for each row; with the Poisson loss the expected count."""
-        scores = self._scores(X)[:, 0]
-        return np.exp(scores) if type(_fitting.as_loss(self.loss)).__name__ == "Poisson" else scores

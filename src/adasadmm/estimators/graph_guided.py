@@ -8,8 +8,10 @@ import numpy as np
 
 from .. import graphs
 from ..penalties import L1
-from ._base import LinearClassifier, LinearModel, LinearRegressor, keep_parameters
+from ._base import LinearModel, keep_parameters
+from ._classifier import LinearClassifier
 from ._fitting import Structure
+from ._regressor import LinearRegressor
 
 __all__ = ["GraphGuidedClassifier", "GraphGuidedRegressor"]
 

@@ -20,7 +20,9 @@ from ..problem import Problem
 from ..solve import solve
 from ..solvers import ADMM
 from . import _fitting
-from ._base import LinearClassifier, LinearModel, LinearRegressor, keep_parameters
+from ._base import LinearModel, keep_parameters
+from ._classifier import LinearClassifier
+from ._regressor import LinearRegressor
 from .graph_guided import GraphGuided
 
 __all__ = ["GraphGuidedClassifierCV", "GraphGuidedRegressorCV", "alpha_max"]

@@ -9,8 +9,10 @@ import numpy as np
 from .. import graphs
 from ..matrices import as_csr, to_scipy
 from ..penalties import L1, GroupL2
-from ._base import LinearClassifier, LinearModel, LinearRegressor, keep_parameters
+from ._base import LinearModel, keep_parameters
+from ._classifier import LinearClassifier
 from ._fitting import Structure
+from ._regressor import LinearRegressor
 
 __all__ = ["StructuredClassifier", "StructuredRegressor"]
 

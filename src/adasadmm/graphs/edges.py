@@ -168,6 +168,7 @@ def as_edges(edges: Any, d: int) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2:
         hint = "; give (edges, weights)" if array.ndim == 2 and array.shape[1] == 3 else ""
+        hint = "; an adjacency must be sparse: scipy.sparse.csr_array(it)" if array.shape == (d, d) else hint
         raise ValueError(f"edges must have shape (E, 2), got {array.shape}{hint}")
     numbers = array.dtype.kind in "iuf"
     whole = np.isfinite(array) & (array == np.floor(array)) if numbers else np.zeros(array.shape, dtype=bool)

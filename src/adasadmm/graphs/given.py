@@ -107,6 +107,8 @@ def _made(graph: Any, d: int, X: Any, names: list[Any] | None, sample_weight: An
         return _made(made, d, X, names, sample_weight)
     if isinstance(graph, tuple) and len(graph) == 2 and np.ndim(_array(graph[0])) == 2:
         return Graph(_numbers(graph[0], d, names), graph[1], d)
+    if np.ndim(_array(graph)) == 0:  # a set, a generator, a number
+        raise ValueError(f"graph must be {_KNOWN}; got {graph!r:.80}")
     return Graph(_numbers(graph, d, names), None, d)
 
 

@@ -52,9 +52,9 @@ def check(penalty, m: int) -> None:
     """Raise ``ValueError`` where a penalty of ``m`` rows has an impossible parameter or shape."""
 
 
-def indices(rows: Any, name: str, m: int = 0) -> np.ndarray:
-    """Rows given as a slice (of m), a mask or numbers, as an array of whole numbers."""
-    if isinstance(rows, slice):
+def indices(rows: Any, name: str, m: int | None = None) -> np.ndarray:
+    """Rows given as a slice (of m, where that is known), a mask or numbers, as an array of whole numbers."""
+    if isinstance(rows, slice) and m is not None:
         return np.arange(m)[rows]
     array = np.asarray(rows).reshape(-1)
     if array.dtype == bool:

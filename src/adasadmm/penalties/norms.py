@@ -253,6 +253,8 @@ def _(penalty, m):
     check_rows("groups of GroupL2", penalty.members, m)
 
 
+PENALTIES = (Zero, L1, L2Squared, ElasticNet, GroupL2)
+
 # --- parameters ------------------------------------------------------------------------------------------------------
 
 

@@ -66,7 +66,7 @@ def _(penalty: Box, s):
 def _(penalty, m):
     for name in ("lower", "upper"):
         bound = np.asarray(getattr(penalty, name))
-        if np.isnan(bound).any() or bound.shape not in ((), (m,)):
+        if bound.dtype.kind not in "fiu" or np.isnan(bound).any() or bound.shape not in ((), (m,)):
             raise ValueError(f"{name} of Box must be a number or {m} numbers, got {getattr(penalty, name)!r}")
     if np.any(np.asarray(penalty.lower) > np.asarray(penalty.upper)):
         raise ValueError(f"lower of Box must not exceed upper, got {penalty.lower!r} and {penalty.upper!r}")

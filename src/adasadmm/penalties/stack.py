@@ -9,7 +9,7 @@ import numpy as np
 
 from .._jit import inlined
 from ._generic import check, check_rows, conjugate, domain, indices, joined, prox, value
-from .norms import Zero
+from .norms import PENALTIES, Zero
 from .sets import SETS
 
 # --- as a user writes it ---------------------------------------------------------------------------------------------
@@ -62,10 +62,13 @@ def violation(penalty: Any, v: np.ndarray) -> float:
     """How far outside a set the point lies (largest coordinate of the difference); 0 for a penalty."""
     if isinstance(penalty, Stack):
         return max((violation(part, v[rows]) for part, rows in penalty.parts), default=0.0)
-    if not isinstance(penalty, SETS) or not len(v):
+    if isinstance(penalty, PENALTIES) or not len(v):
         return 0.0
     nearest = np.empty(len(v))
     prox(penalty, v, 1.0, nearest)
+    # Only a set moves a point without making its value smaller: that tells a user's own sets from own penalties.
+    if not isinstance(penalty, SETS) and value(penalty, nearest) < value(penalty, v):
+        return 0.0
     return float(np.max(np.abs(v - nearest)))
 
 

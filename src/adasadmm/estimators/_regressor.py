@@ -1,0 +1,85 @@
+"""Linear regressions: one linear function of the features."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from . import _fitting
+from ._base import LinearModel
+from ._callbacks import with_callbacks
+
+__all__ = ["LinearRegressor"]
+
+
+class LinearRegressor(RegressorMixin, LinearModel):
+    """One linear function of the features."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **LinearModel._parameter_constraints,
+        "loss": [StrOptions(set(_fitting.REGRESSION_LOSSES)), tuple],
+    }
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            A weight of 2 is a row that stands twice.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, multi_output=False
+        )
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self._fit(X, [y.astype(np.float64)], weight)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
+        """Take up a block of rows, in the order given; the state of the run goes on.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Taken as they are: in a stream their mean is not known.
+
+        Returns
+        -------
+        self
+        """
+        first = getattr(self, "_run", None) is None
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=first)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self._partial_fit(X, [y.astype(np.float64)], weight)
+        return self
+
+    def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
+        self.coef_, self.intercept_ = coefs[0], float(intercepts[0])
+
+    def _fitted_at(self, w: np.ndarray) -> dict:
+        coef, intercept = _fitting.split_intercept(self, w)
+        return {"coef_": coef, "intercept_": intercept}
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The prediction for each row; with the Poisson loss the expected count."""
+        scores = self._scores(X)[:, 0]
+        return np.exp(scores) if type(_fitting.as_loss(self.loss)).__name__ == "Poisson" else scores
