@@ -30,6 +30,11 @@ GRID = [2.0**k for k in range(-5, 6)]  # the paper's step sizes
 SEEDS = range(3)
 WANTED = {"a9a": 0.01, "news20": 0.01, "splice": 0.05, "svmguide3": 0.05, "w8a": 0.05}  # above the best of the grid
 
+NOTHING_SET = (
+    "| data | X | seconds | graph | edges | iterations | objective | optimum | above | gap | true | warnings |"
+)
+NO_STEP_SIZE = "| data | objective | best of grid | at | above best | as wanted | of f(0) |"
+
 
 def nothing_set(name: str) -> list[str]:
     """A row of the first table: ``GraphGuidedClassifier().fit(X, y)``."""
@@ -109,21 +114,21 @@ def text(names: list[str]) -> str:
         print(f"{name} ...", file=sys.stderr)
         first.append(nothing_set(name))
         second.append(no_step_size(name))
+    where = f"{os.cpu_count()} cores, scikit-learn {sklearn.__version__}, cvxpy {cp.__version__}"
     return f"""\
-`python benchmarks/defaults.py`, {datetime.date.today()}: {os.cpu_count()} cores, scikit-learn {sklearn.__version__}, \
-cvxpy {cp.__version__}; compiling is not timed.
+`python benchmarks/defaults.py`, {datetime.date.today()}: {where}; compiling is not timed.
 
-`GraphGuidedClassifier().fit(X, y)`, nothing set, all rows. The optimum is Clarabel's for the same graph (hinge loss, free
-intercept, alpha = l2 = 1/n). A reported gap is true where the objective lies no further above the optimum than it says.
+`GraphGuidedClassifier().fit(X, y)`, nothing set, all rows. The optimum is Clarabel's for the same graph (hinge loss,
+free intercept, alpha = l2 = 1/n). A gap is true where the objective lies no further above the optimum than it says.
 
-{table("| data | X | seconds | of it graph | edges | iterations | objective | optimum | above | gap | true | warnings |", first)}
+{table(NOTHING_SET, first)}
 
-`GraphGuidedClassifier(solver="ada-diag", max_iter=2, fit_intercept=False).fit(X, y)`, nothing else set, against the best of
-the paper's step sizes 2^-5 to 2^5 (same graph, rows and epochs; beta = a = 1; the last iterate or the uniform mean, whichever is
-better), mean objective over {len(SEEDS)} seeds. The last column is the difference as a share of the objective at 0: the optimum of
-mushrooms is so small that a ratio says little.
+`GraphGuidedClassifier(solver="ada-diag", max_iter=2, fit_intercept=False).fit(X, y)`, nothing else set, against the
+best of the paper's step sizes 2^-5 to 2^5 (same graph, rows and epochs; beta = a = 1; the last iterate or the uniform
+mean, whichever is better), mean objective over {len(SEEDS)} seeds. The last column is the difference as a share of the
+objective at 0: the optimum of mushrooms is so small that a ratio says little.
 
-{table("| data | objective | best of grid | at | above best | as wanted | of f(0) |", second)}
+{table(NO_STEP_SIZE, second)}
 """
 
 

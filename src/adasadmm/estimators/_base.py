@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
@@ -20,6 +21,7 @@ from ..matrices import as_rows
 from ..solve import advance
 from ..solvers import ADMM
 from ..stochastic import StochasticRun
+from ..trace import Status
 from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._fitting import Fit, Structure
@@ -182,8 +184,8 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
     def _partial_fit(self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None) -> None:
         """One pass over a block, in the order given; the state of the run goes on."""
         first = getattr(self, "_run", None) is None  # a fit may have gone before: then from where it ended
-        self._rows_seen = len(targets[0]) + (0 if first else self._rows_seen)
-        alpha, l2 = self._strengths(float(self._rows_seen))
+        rows_seen = len(targets[0]) + (0 if first else self._rows_seen)
+        alpha, l2 = self._strengths(float(rows_seen))
         if first:
             self._stream_structure = self._structure(X, alpha, sample_weight)
         structure = self._stream_structure
@@ -204,12 +206,17 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
                 point = zeros if before[k] is None else (before[k].w, before[k].v, before[k].theta)
                 run = StochasticRun(problem, solver, *point)
             else:
+                if len(self._run[k].state.w) != problem.d:
+                    raise ValueError("fit_intercept was changed within a stream: begin anew, with a clone or with fit")
                 run = self._run[k].fork(problem)
-            advance(run, np.arange(problem.n))
+            if not advance(run, np.arange(problem.n)):
+                warnings.warn(f"partial_fit: {Status.diverged.value}; a smaller eta may help", ConvergenceWarning, 3)
             runs.append(run)
         answers = [_fitting.split_intercept(self, run.w_average) for run in runs]
         self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
-        self._run = [run.without_rows() for run in runs]
+        self._run, self._rows_seen = [run.without_rows() for run in runs], rows_seen
+        for name in ("dual_gap_", "status_", "trace_"):  # of a fit before: not true of these coefficients
+            self.__dict__.pop(name, None)
         self.n_iter_ = 1
 
     def _penalty_is_given(self) -> bool:

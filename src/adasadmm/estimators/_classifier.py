@@ -63,6 +63,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         if self.class_weight is not None:
             of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weight)
             weight = weight * of_class[np.searchsorted(self.classes_, y)]
+            if not weight.any():
+                raise ValueError(f"class_weight leaves no row with a weight above 0: {self.class_weight!r}")
         return weight
 
     def _targets(self, y: np.ndarray) -> list[np.ndarray]:
@@ -91,7 +93,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         -------
         self
         """
-        first = not hasattr(self, "classes_")
+        first = not hasattr(self, "coef_")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
         check_classification_targets(y)
         if self.class_weight == "balanced":

@@ -64,7 +64,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         -------
         self
         """
-        first = getattr(self, "_run", None) is None
+        first = not hasattr(self, "coef_")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=first)
         weight = None
         if sample_weight is not None:

@@ -20,7 +20,7 @@ from ..problem import Problem
 from ..solve import solve
 from ..solvers import ADMM
 from . import _fitting
-from ._base import LinearModel, keep_parameters
+from ._base import keep_parameters
 from ._classifier import LinearClassifier
 from ._regressor import LinearRegressor
 from .graph_guided import GraphGuided
@@ -76,7 +76,7 @@ class _PathCV(GraphGuided):
     def _fit(self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None) -> list[_fitting.Fit]:
         """Choose alpha and l2 on folds, then fit along the path on all rows and keep the chosen point."""
         total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
-        l2s = np.array([1.0 / total]) if self.l2s is None else np.asarray(self.l2s, dtype=float).reshape(-1)
+        l2s = np.array([1.0 / total]) if self.l2s is None else _strengths("l2s", self.l2s)
         structure = self._structure(X, 1.0, sample_weight)
         rows, seed = as_rows(X), self._seed()
         problems = [_fitting.problem_of(self, rows, y, sample_weight, structure, l2s.min()) for y in targets]
@@ -84,6 +84,8 @@ class _PathCV(GraphGuided):
         y = self._labels(targets)
         cv = self._few_folds(y) if self.cv is None else self.cv
         folds = list(check_cv(cv, y, classifier=is_classifier(self)).split(np.zeros(len(y)), y))
+        if self.rule == "1se" and len(folds) < 2:
+            raise ValueError('rule="1se" needs at least 2 folds for a standard error, cv gives 1')
         scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(self._fold_scores)(X, targets, sample_weight, l2, train, test, seed)
             for l2 in l2s
@@ -106,7 +108,7 @@ class _PathCV(GraphGuided):
     def _alphas(self, problems: list[Problem]) -> np.ndarray:
         """The strengths, falling: those given, or a geometric grid from the one at which everything fuses."""
         if not isinstance(self.alphas, Integral):
-            return np.sort(np.asarray(self.alphas, dtype=float).reshape(-1))[::-1]
+            return np.sort(_strengths("alphas", self.alphas))[::-1]
         top = max(alpha_max(problem, self.graph_) for problem in problems)
         return np.geomspace(top, top * self.eps, int(self.alphas))
 
@@ -125,8 +127,10 @@ class _PathCV(GraphGuided):
         """The score on the rows left out, for each strength."""
         weight = None if sample_weight is None else sample_weight[train]
         fold = clone(self)
-        fold.__dict__.update({k: v for k, v in self.__dict__.items() if k in ("classes_", "n_features_in_")})
+        known = ("classes_", "n_features_in_", "feature_names_in_")
+        fold.__dict__.update({k: v for k, v in self.__dict__.items() if k in known})
         structure = fold._structure(X[train], 1.0, weight)
+        fold.__dict__.pop("feature_names_in_", None)  # the graph may speak of names, the rows to predict have none
         rows = as_rows(X[train])
         paths = [
             self._path(_fitting.problem_of(self, rows, y[train], weight, structure, l2), self.alphas_, seed)
@@ -144,11 +148,21 @@ class _PathCV(GraphGuided):
     def _choose(self, l2s: np.ndarray) -> tuple[float, float, int]:
         """The best mean score; by the one-standard-error rule the strongest penalty that is not clearly worse."""
         mean = self.cv_scores_.mean(axis=2)
+        if np.isnan(mean).all():
+            raise ValueError(f"scoring={self.scoring!r} gives nan in a fold for each strength: nothing to choose by")
+        mean = np.where(np.isnan(mean), -np.inf, mean)
         row, column = (int(i) for i in np.unravel_index(np.argmax(mean), mean.shape))
         if self.rule == "1se":
             error = self.cv_scores_[row, column].std(ddof=1) / np.sqrt(self.cv_scores_.shape[2])
             column = int(np.flatnonzero(mean[row] >= mean[row, column] - error)[0])
         return float(l2s[row]), float(self.alphas_[column]), column
+
+
+def _strengths(name: str, given: Any) -> np.ndarray:
+    strengths = np.asarray(given, dtype=float).reshape(-1)
+    if not strengths.size or not ((strengths >= 0.0) & (strengths < np.inf)).all():
+        raise ValueError(f"{name} must hold at least one number, all >= 0 and finite, got {given!r}")
+    return strengths
 
 
 def problem_with(problem: Problem, l2: float, intercept: bool) -> Problem:
@@ -160,7 +174,7 @@ def problem_with(problem: Problem, l2: float, intercept: bool) -> Problem:
     return other
 
 
-def _constraints(kind: type[LinearModel]) -> dict:
+def _constraints(kind: Any) -> dict:
     """The parameters of the plain estimator without its two strengths, and those of the search."""
     plain_ones = {k: v for k, v in kind._parameter_constraints.items() if k not in ("alpha", "l2")}
     return {**plain_ones, **_PathCV._parameter_constraints}

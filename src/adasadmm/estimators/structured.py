@@ -32,6 +32,8 @@ class _Structured(LinearModel):
             return Structure(A, self.penalty)
         if self.penalty == "l1":
             return Structure(A, L1(alpha))
+        if self.penalty != "group":
+            raise ValueError(f"penalty must be 'l1', 'group' or a penalty, got {self.penalty!r}")
         if groups is None:
             raise ValueError(
                 'penalty="group" needs to know which rows of A belong together: give A=(matrix, groups), '
