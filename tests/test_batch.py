@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 import oracle
@@ -22,7 +23,20 @@ from cases import (
     run_interpreted,
 )
 
-from adasadmm import ADMM, L1, Problem, Squared, Status, batch, solve
+from adasadmm import (
+    ADMM,
+    L1,
+    Box,
+    Problem,
+    Squared,
+    SquaredHinge,
+    Stack,
+    Status,
+    Zero,
+    batch,
+    penalties,
+    solve,
+)
 
 BALANCING = oracle.Balancing(batch.FIRST_BETA, batch.BALANCED_AT, batch.BALANCE_LIMITS, batch.BALANCE_DEADBAND)
 
@@ -180,3 +194,73 @@ def test_sparse_and_dense_rows_are_the_same_run():
     dense, sparse = (solve(dataclasses.replace(case, layout=layout).problem, ADMM(), tol=1e-8) for layout in LAYOUTS)
     assert_close(dense.w, sparse.w)
     assert dense.status is sparse.status is Status.converged
+
+
+# --- certificates ----------------------------------------------------------------------------------------------------
+
+
+ROWS = np.random.default_rng(0).normal(size=(8, 2)), np.random.default_rng(1).normal(size=8)
+
+
+class AtMost(NamedTuple):
+    """A set of a user's own."""
+
+    top: float
+
+
+@penalties.value.register
+def _(penalty: AtMost, v):
+    return 0.0
+
+
+@penalties.prox.register
+def _(penalty: AtMost, x, tau, out):
+    for k in range(len(x)):
+        out[k] = min(x[k], penalty.top)
+
+
+@penalties.conjugate.register
+def _(penalty: AtMost, s):
+    return float(penalty.top * s.sum())
+
+
+@penalties.domain.register
+def _(penalty: AtMost, s):
+    return np.maximum(s, 0.0)
+
+
+def test_a_point_outside_a_set_of_ones_own_is_not_taken_for_feasible():
+    X, y = ROWS
+    for iterations in (3, 200):
+        mine, box = (
+            solve(Problem(X, y, loss=Squared(), penalty=p, A=np.eye(2), gamma=0.1), ADMM(), epochs=iterations, tol=0.0)
+            for p in (AtMost(0.1), Box(-np.inf, 0.1))
+        )
+        assert mine.certificate == box.certificate
+
+
+def test_a_set_of_some_coordinates_of_w():
+    X, y = ROWS
+    terms = {"loss": Squared(), "penalty": L1(0.1), "A": np.eye(2), "gamma": 0.1}
+    stack = Stack(((Box(-np.inf, 0.2), [1]),))
+    some, box = (
+        solve(Problem(X, y, **terms, w_set=w_set), ADMM(), tol=1e-8, epochs=5000)
+        for w_set in (stack, Box(-np.inf, np.array([np.inf, 0.2])))
+    )
+    assert some.status is Status.converged
+    assert_close(some.w_feasible, box.w_feasible, 1e-3)
+
+
+def test_0_is_a_dual_point_where_none_else_is_found():
+    X, _ = ROWS
+    problem = Problem(X, np.sign(X[:, 0]), loss=SquaredHinge(), penalty=L1(0.0), A=np.eye(2))  # separable, no ridge
+    certificate = solve(problem, ADMM()).certificate
+    assert certificate.dual == 0.0 and certificate.relative_gap <= 1e-3
+
+
+def test_rounding_of_a_tall_B_does_not_hide_a_dual_point():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(3, 2)), rng.normal(size=(3, 2))
+    X, y = ROWS
+    problem = Problem(X, y, loss=Squared(), penalty=Zero(), A=A, B=B, b=rng.normal(size=3), gamma=1e-3)
+    assert solve(problem, ADMM(), tol=1e-8, epochs=5000).status is Status.converged

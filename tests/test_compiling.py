@@ -107,6 +107,20 @@ def test_editing_a_plug_in_changes_the_result_at_once(tmp_path):
     assert set(edited[0]) == {"0"}  # a slope of 0 leaves w at 0
 
 
+def test_a_global_from_another_file_is_part_of_a_plug_in(tmp_path):
+    code = FIT.format(more=f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom mine import Mine", loss="Mine()")
+    source = "import other\nfrom other import SLOPE\n" + PLUG_IN.format(slope="SLOPE * other.f()")
+    (tmp_path / "mine.py").write_text(source)
+    other = "import numba\nSLOPE = {}\n@numba.njit\ndef f(): return {}\n"
+    results = []
+    for numbers in ((1.0, 1.0), (1.0, 1.0), (1.0, 2.0), (3.0, 2.0)):
+        (tmp_path / "other.py").write_text(other.format(*numbers))
+        results.append(run(code, tmp_path, PYTHONDONTWRITEBYTECODE="1"))
+    assert int(results[1][1]) == 0
+    assert results[0][0] == results[1][0]
+    assert len({bits for bits, _ in results}) == 3
+
+
 def test_importing_works_where_no_cache_folder_is_writable(tmp_path):
     # No folder that numba could use: its own choice, the user's cache and the one beside the source are all files.
     blocked = tmp_path / "blocked"
@@ -156,11 +170,12 @@ def test_a_local_class_under_postponed_annotations_registers(tmp_path):
 def local():
     from typing import NamedTuple
     class Mine(NamedTuple):
-        scale: float = 1.0
+        place: int = 1  # an index: must stay whole
+        table: np.ndarray = np.ones(2)
     @losses.value.register
-    def _(loss: Mine, z, y): return loss.scale * abs(z - y)
+    def _(loss: Mine, z, y): return loss.table[loss.place] * abs(z - y)
     @losses.slope.register
-    def _(loss: Mine, z, y): return loss.scale * (1.0 if z > y else -1.0)
+    def _(loss: Mine, z, y): return loss.table[loss.place] * (1.0 if z > y else -1.0)
     return Mine
 Mine = local()
 """

@@ -23,6 +23,7 @@ import adasadmm
 from adasadmm import (
     ADMM,
     L1,
+    SADMM,
     AdaSADMM,
     GraphGuidedClassifier,
     GraphGuidedClassifierCV,
@@ -112,6 +113,12 @@ def test_class_weight_is_a_sample_weight(cancer):
     np.testing.assert_allclose(by_class.coef_, by_row.coef_, rtol=1e-9)
 
 
+def test_class_weights_of_zero_are_refused(cancer):
+    X, y = cancer
+    with pytest.raises(ValueError, match="class_weight leaves no row with a weight above 0"):
+        GraphGuidedClassifier("chain", class_weight={0: 0.0, 1: 0.0}).fit(X, y)
+
+
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
@@ -149,7 +156,35 @@ def test_what_a_stream_cannot_do_is_said(blobs):
     model = GraphGuidedClassifier("chain").partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="classes differ from those of the first call"):
         model.partial_fit(X, y, classes=[0, 1])
+    model.set_params(fit_intercept=False)
+    with pytest.raises(ValueError, match="fit_intercept was changed within a stream"):
+        model.partial_fit(X, y)
     assert not hasattr(GraphGuidedClassifierCV("chain"), "partial_fit")
+
+
+def test_a_first_block_that_was_refused_leaves_nothing_behind(blobs):
+    X, y = blobs
+    model = GraphGuidedClassifier("chain", solver="admm")
+    with pytest.raises(ValueError, match="needs a stochastic solver"):
+        model.partial_fit(X, y > 0, classes=[False, True])
+    assert list(model.set_params(solver="auto").partial_fit(X, y, classes=[0, 1, 2]).classes_) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", [GraphGuidedClassifier, GraphGuidedRegressor])
+def test_a_stream_after_a_fit_keeps_the_features_but_not_the_gap(kind, blobs):
+    X, y = blobs
+    model = kind("chain").fit(X, y)
+    with pytest.raises(ValueError, match="is expecting 6 features"):
+        model.partial_fit(X[:, :3], y)
+    model.partial_fit(X, y)
+    assert not any(hasattr(model, name) for name in ("dual_gap_", "status_", "trace_"))
+    assert "gap" not in model.summary()
+
+
+def test_a_stream_that_diverges_warns():
+    X, y = make_regression(20, 3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="partial_fit: .* the last finite iterate"):
+        GraphGuidedRegressor("chain", solver=SADMM(eta=1e300, w_step="linearized")).partial_fit(X, y)
 
 
 # --- scikit-learn's company ------------------------------------------------------------------------------------------
@@ -368,6 +403,8 @@ def test_structures_that_do_not_fit_are_refused(cancer):
             StructuredClassifier(A).fit(X, y)
     with pytest.raises(ValueError, match="needs to know which rows of A belong together"):
         StructuredClassifier(np.eye(8), penalty="group").fit(X, y)
+    with pytest.raises(ValueError, match="penalty must be 'l1', 'group' or a penalty, got 'l2'"):
+        StructuredClassifier(graphs.overlapping_groups([[0, 1]], 8), penalty="l2").fit(X, y)
     with pytest.raises(AttributeError, match="clusters_ needs a graph"):
         _ = StructuredClassifier("trend").fit(X, y).clusters_
 
@@ -397,6 +434,31 @@ def test_the_path_agrees_with_single_fits(cancer):
     path = GraphGuidedClassifierCV("chain", alphas=[0.1, 0.03, 0.01], cv=3, tol=1e-4).fit(X, y)
     single = GraphGuidedClassifier("chain", alpha=path.alpha_, l2=path.l2_, tol=1e-4).fit(X, y)
     np.testing.assert_allclose(path.decision_function(X), single.decision_function(X), atol=0.05)
+
+
+def test_a_path_knows_the_features_by_name(cancer):
+    X, y = cancer
+    pair = list(X.columns[[0, 3]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # scikit-learn's about rows without names
+        path = GraphGuidedClassifierCV([pair], alphas=[0.1], cv=2).fit(X / X.max(), y)
+    assert path.graph_.tolist() == [[0, 3]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alphas": [-1.0, 1.0]}, "alphas must hold at least one number, all >= 0 and finite"),
+        ({"alphas": []}, "alphas must hold at least one number"),
+        ({"l2s": [-1.0]}, "l2s must hold at least one number, all >= 0 and finite"),
+        ({"rule": "1se", "cv": [(np.arange(300), np.arange(300, 569))]}, 'rule="1se" needs at least 2 folds'),
+        ({"alphas": [0.1], "cv": 2, "scoring": lambda model, X, y: np.nan}, "scoring=.* gives nan in a fold"),
+    ],
+)
+def test_what_a_path_cannot_do_is_said(options, message, cancer):
+    X, y = cancer
+    with pytest.raises(ValueError, match=message):
+        GraphGuidedClassifierCV("chain", **options).fit(X / X.max(), y)
 
 
 # --- what it shows ---------------------------------------------------------------------------------------------------

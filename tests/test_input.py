@@ -1,6 +1,9 @@
 """Bad input gets an error that names the argument and the value, before any work; odd but legal input works."""
 
+from typing import NamedTuple
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -21,6 +24,7 @@ from adasadmm import (
     Squared,
     Stack,
     Status,
+    metrics,
     solve,
 )
 from adasadmm import solvers as solver_records
@@ -158,3 +162,53 @@ def test_one_row_one_column_and_no_constraint_are_legal():
         problem = Problem([[2.0]], [4.0], loss=Squared(), penalty=L1(0.0), A=A)
         assert solve(problem, ADMM(), tol=1e-10).w == pytest.approx([2.0], rel=1e-4)
         assert np.isfinite(solve(problem, AdaSADMM(eta=1.0)).w).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gamma": None}, r"gamma must be a number or 2 numbers, got None"),
+        ({"penalty": L1(None)}, r"nu of penalty must be a number, got None"),
+        ({"loss": Huber("a")}, r"delta of loss must be a number, got 'a'"),
+        ({"penalty": Box(None, 1.0)}, r"lower of Box must be a number or 2 numbers, got None"),
+        ({"w_set": L1(1.0)}, r"w_set must be a set, such as .* got L1"),
+    ],
+)
+def test_a_parameter_of_the_wrong_kind_is_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        build(**changes)
+
+
+def test_a_slice_is_no_group():
+    with pytest.raises(ValueError, match=r"groups of GroupL2 must be whole numbers, got slice"):
+        GroupL2(1.0, [slice(0, 2)])
+
+
+@pytest.mark.parametrize("samples", [[0.7, 1.2], np.ones(3, dtype=bool)])
+def test_samples_are_whole_numbers(samples):
+    with pytest.raises(ValueError, match=r"samples must be numbers of rows, whole numbers"):
+        solve(build(), AdaSADMM(eta=1.0), samples=samples)
+
+
+def test_a_start_is_a_result():
+    with pytest.raises(TypeError, match=r"start must be a Result of solve, got ndarray"):
+        solve(build(), ADMM(), start=np.zeros(2))
+
+
+def test_matrices_of_a_problem_and_series_pass_the_gate():
+    series = pd.Series([1.0, 2.0])
+    assert build(A=build().A, penalty=L1(0.1, series)).objective([1.0, 1.0]) == pytest.approx(
+        build(penalty=L1(0.1, [1.0, 2.0])).objective([1.0, 1.0])
+    )
+
+
+def test_a_metric_without_all_its_functions_says_which():
+    class Mine(NamedTuple):
+        pass
+
+    class State(NamedTuple):
+        h: np.ndarray
+
+    metrics.start.register(Mine, lambda metric, d: State(np.ones(d)))
+    with pytest.raises(TypeError, match=r"metric: State, its state, has no metrics\.observe"):
+        solve(build(), AdaSADMM(metric=Mine()))

@@ -232,13 +232,15 @@ def as_part(part: Any, name: str) -> Any:
     if not hasattr(part, "_fields") or isinstance(part, type):
         hint = f"; write {part.__name__}(...)" if isinstance(part, type) else ""
         raise TypeError(f"{name} must be an instance of a NamedTuple class, got {part!r}{hint}")
-    kinds = {key: str(getattr(kind, "__name__", kind)) for key, kind in _annotations(type(part)).items()}
+    kinds = _annotations(type(part))
     fields = (_as_field(value, kinds.get(key, ""), f"{key} of {name}") for key, value in part._asdict().items())
     return part._make(fields)
 
 
-def _annotations(cls: type) -> dict[str, Any]:
-    return {key: kind for base in reversed(cls.__mro__) for key, kind in getattr(base, "__annotations__", {}).items()}
+def _annotations(cls: type) -> dict[str, str]:
+    """The names of the fields' types; a NamedTuple keeps a postponed annotation as a ForwardRef."""
+    kinds = {key: kind for base in reversed(cls.__mro__) for key, kind in getattr(base, "__annotations__", {}).items()}
+    return {key: getattr(kind, "__forward_arg__", getattr(kind, "__name__", str(kind))) for key, kind in kinds.items()}
 
 
 def _as_field(value: Any, kind: str, name: str) -> Any:

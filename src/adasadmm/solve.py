@@ -206,11 +206,11 @@ def advance(run: Any, piece: Any) -> bool:
     return all(_advance_while_finite(run, part) for part in run.slices(piece))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _advance_while_finite(run: Any, piece: Any) -> bool:
     saved = run.save()
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            run.advance(piece)
+        run.advance(piece)
         if run.is_finite():
             return True
     except np.linalg.LinAlgError:  # the full metric has no root, or no factor, where gradients overflow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import math
+import warnings
 from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar
