@@ -309,6 +309,13 @@ def test_a_missed_tolerance_warns_only_for_auto(cancer):
     assert model.dual_gap_ > 0 and model.n_iter_ == 2
 
 
+def test_a_fit_that_diverges_warns():
+    X, y = make_regression(20, 3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="the last finite iterate is returned; a smaller eta may help"):
+        model = GraphGuidedRegressor("chain", solver=SADMM(eta=1e300, w_step="linearized")).fit(X, y)
+    assert np.isfinite(model.coef_).all() and model.status_ is Status.diverged
+
+
 @pytest.mark.parametrize("solver", ["ada-diag", "ada-full", "sadmm", "admm", AdaSADMM(eta=0.5), ADMM()], ids=str)
 def test_every_solver_by_name_or_object(solver, cancer):
     X, y = cancer

@@ -97,3 +97,9 @@ def test_a_result_can_be_pickled():
     np.testing.assert_array_equal(again.w, result.w)
     assert again.status is result.status
     np.testing.assert_array_equal(again.trace["objective"], result.trace["objective"])
+
+
+def test_progress_shows_the_objective(capsys):
+    solve(problem(Hinge(), L1(0.1)), AdaSADMM(eta=1.0), progress=True)
+    shown = capsys.readouterr().err
+    assert "objective" in shown and "2.00/2.00 epochs" in shown

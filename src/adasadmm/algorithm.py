@@ -82,8 +82,7 @@ def algorithm1(model, method, block, state, samples, batch_size):
     for first in range(0, len(samples), batch_size):
         batch = samples[first : first + batch_size]
         state.t[0] += 1
-        eta = stepsizes.size(method.step, state.t[0], state.w)
-        state.eta[0] = eta
+        state.eta[0] = stepsizes.size(method.step, state.t[0], state.w)
         subgradient(method.subgradient, model, method, block, state, batch)  # g_t = l'(w_t, xi_t)
         metrics.observe(method.metric, state.g)  # H_t
         argmin_w(model, method, state)  # w_{t+1} = argmin_w L_{beta,t}(w, v_t, theta_t)

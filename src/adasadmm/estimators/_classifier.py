@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from ..losses import Logistic
 from . import _fitting
 from ._base import LinearModel
 from ._callbacks import with_callbacks
@@ -139,6 +140,6 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
 
 def _has_probabilities(estimator: Any) -> bool:
-    if type(_fitting.as_loss(estimator.loss)).__name__ == "Logistic":
+    if isinstance(_fitting.as_loss(estimator.loss), Logistic):
         return True
     raise AttributeError(f'predict_proba needs loss="logistic", this model has loss={estimator.loss!r}')

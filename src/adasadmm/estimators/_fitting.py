@@ -16,7 +16,7 @@ from ..metrics import Full
 from ..problem import Problem
 from ..solve import solve
 from ..solvers import ADMM, OADMM, SADMM, AdaSADMM
-from ..trace import Result, Trace
+from ..trace import Result, Status, Trace
 
 __all__ = ["Fit", "Structure", "as_loss", "as_solver", "fit_one", "fused_groups"]
 
@@ -139,7 +139,10 @@ def split_intercept(estimator: Any, w: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def warn_unless_converged(fits: list[Fit], tol: float) -> None:
-    """Tell where ``solver="auto"`` did not reach its tolerance."""
+    """Tell where ``solver="auto"`` did not reach its tolerance, and where any solver diverged."""
+    if any(fit.result.status is Status.diverged for fit in fits):
+        warnings.warn(f"{Status.diverged.value}; a smaller eta may help", ConvergenceWarning, stacklevel=4)
+        return
     missed = [fit for fit in fits if not fit.converged]
     if not missed:
         return

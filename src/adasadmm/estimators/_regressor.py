@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from ..losses import Poisson
 from . import _fitting
 from ._base import LinearModel
 from ._callbacks import with_callbacks
@@ -82,4 +83,4 @@ class LinearRegressor(RegressorMixin, LinearModel):
     def predict(self, X: Any) -> np.ndarray:
         """The prediction for each row; with the Poisson loss the expected count."""
         scores = self._scores(X)[:, 0]
-        return np.exp(scores) if type(_fitting.as_loss(self.loss)).__name__ == "Poisson" else scores
+        return np.exp(scores) if isinstance(_fitting.as_loss(self.loss), Poisson) else scores
