@@ -39,7 +39,7 @@ def _demo(options: argparse.Namespace) -> int:
         return 0
     print("Handwritten digits, even against odd: hinge loss, the 8 x 8 pixel grid as graph, gamma = nu = 1/n.")
     print(
-        f"Stochastic algorithms: {options.epochs:g} epochs, the mean of the iterates, c = eta = 1 (the best powers of 2)."
+        f"Stochastic algorithms: {options.epochs:g} epochs, the mean of the iterates, c = eta = 1 (best powers of 2)."
     )
     print("The optimum is that of batch ADMM at a duality gap of 1e-6. Compiling is not in the times.\n")
     print(f"{'algorithm':<28}{'objective':>11}{'above optimum':>15}{'test error':>12}{'seconds':>9}")
