@@ -159,6 +159,9 @@ def test_what_a_stream_cannot_do_is_said(blobs):
     model.set_params(fit_intercept=False)
     with pytest.raises(ValueError, match="fit_intercept was changed within a stream"):
         model.partial_fit(X, y)
+    model.set_params(fit_intercept=True, eta=0.5)
+    with pytest.raises(ValueError, match="the solver or one of its settings was changed within a stream"):
+        model.partial_fit(X, y)
     assert not hasattr(GraphGuidedClassifierCV("chain"), "partial_fit")
 
 

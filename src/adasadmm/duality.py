@@ -129,17 +129,11 @@ def with_dual(problem: Problem, certificate: Certificate, dual: float) -> Certif
     return dataclasses.replace(certificate, dual=dual, gap=certificate.primal - dual, relative_gap=gap)
 
 
-def _parts(problem: Problem) -> list:
-    """The penalties of v, one by one."""
-    stacked = isinstance(problem.penalty, penalties.Stack)
-    return [part for part, _ in problem.penalty.parts] if stacked else [problem.penalty]
-
-
 def _missing_conjugate(problem: Problem) -> str:
     for function, part in ((losses.conjugate, problem.loss), (losses.domain, problem.loss)):
         if not is_registered(function, part):
             return f"{type(part).__name__} has no losses.{function.__name__}: no dual value"
-    for part in _parts(problem):
+    for part, _ in penalties.parts_of(problem.penalty, problem.p):
         if not is_registered(penalties.conjugate, part):
             return f"{type(part).__name__} has no penalties.conjugate: no dual value"
     return ""
@@ -148,7 +142,8 @@ def _missing_conjugate(problem: Problem) -> str:
 def _onto_constraint(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The point nearest to (w, v) with ``A w + B v = b``; a v inside a set stays as it is."""
     A = to_scipy(problem.A)
-    if problem.B is None or any(isinstance(part, penalties.SETS) for part in _parts(problem)):
+    parts = penalties.parts_of(problem.penalty, problem.p)
+    if problem.B is None or any(isinstance(part, penalties.SETS) for part, _ in parts):
         return w - _least_squares(A, problem.residual(w, v)), v
     step = _least_squares(sp.hstack([A, to_scipy(problem.B)], format="csr"), problem.residual(w, v))
     return w - step[: problem.d], v - step[problem.d :]

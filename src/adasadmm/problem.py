@@ -186,12 +186,12 @@ class Problem:
     @functools.cached_property
     def v_step(self) -> tuple[Any, Any, float]:
         """B and the penalty in the form of the loop, and the factor that belongs to the penalty's tau."""
-        parts = self.penalty.parts if isinstance(self.penalty, penalties.Stack) else [(self.penalty, slice(None))]
+        parts = penalties.parts_of(self.penalty, self.p)
         if self.B is None:
             curvatures = [1.0] * len(parts)
             kernel_B: Any = NegativeIdentity()
         else:
-            taken = [np.arange(self.p)[rows] for _, rows in parts]
+            taken = [rows for _, rows in parts]
             free = np.setdiff1d(np.arange(self.p), np.concatenate([*taken, np.empty(0, np.int64)]))
             *curvatures, of_free = _curvatures(to_scipy(self.B), [*taken, free])
             along = np.full(self.p, of_free)
@@ -221,8 +221,8 @@ class Problem:
         split.m = self.m + self.d
         if self.B is not None:
             split.B = as_csr(sp.block_diag([to_scipy(self.B), -sp.eye_array(self.d)]), "B")
-        copies = [(part, self.p + rows) for part, rows in _parts(self.w_set, self.d)]
-        split.penalty = penalties.Stack((*_parts(self.penalty, self.p), *copies))
+        copies = [(part, self.p + rows) for part, rows in penalties.parts_of(self.w_set, self.d)]
+        split.penalty = penalties.Stack((*penalties.parts_of(self.penalty, self.p), *copies))
         split.w_set, split.w_copy = None, slice(self.p, self.p + self.d)
         return split
 
@@ -272,15 +272,10 @@ def _as_penalty(penalty: Any, p: int, name: str) -> Any:
 
 def _as_set(w_set: Any, d: int) -> Any:
     w_set = _as_penalty(w_set, d, "w_set")
-    for part, _ in _parts(w_set, d):
+    for part, _ in penalties.parts_of(w_set, d):
         if isinstance(part, penalties.PENALTIES):
             raise ValueError(f"w_set must be a set, such as NonNegative() or Box(0, 1), got {part!r}")
     return w_set
-
-
-def _parts(penalty: Any, p: int) -> list[tuple[Any, np.ndarray]]:
-    """A penalty of p coordinates as the parts of a stack."""
-    return list(penalty.parts) if isinstance(penalty, penalties.Stack) else [(penalty, np.arange(p))]
 
 
 def _checked(module: Any, part: Any, name: str, functions: tuple[str, ...]) -> Any:

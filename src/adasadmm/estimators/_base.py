@@ -207,8 +207,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
                 point = zeros if before[k] is None else (before[k].w, before[k].v, before[k].theta)
                 run = StochasticRun(problem, solver, *point)
             else:
-                if len(self._run[k].state.w) != problem.d:
-                    raise ValueError("fit_intercept was changed within a stream: begin anew, with a clone or with fit")
+                self._check_same_stream(self._run[k], problem.d, solver)
                 run = self._run[k].fork(problem)
             if not advance(run, np.arange(problem.n)):
                 warnings.warn(f"partial_fit: {Status.diverged.value}; a smaller eta may help", ConvergenceWarning, 3)
@@ -219,6 +218,13 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         for name in ("dual_gap_", "status_", "trace_"):  # of a fit before: not true of these coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
+
+    def _check_same_stream(self, run: StochasticRun, d: int, solver: Any) -> None:
+        """The state of a run belongs to its intercept and its solver; the graph stays that of the first block."""
+        same_width, same_solver = len(run.state.w) == d, repr(run.solver) == repr(solver)
+        if not (same_width and same_solver):
+            changed = "fit_intercept" if not same_width else "the solver or one of its settings"
+            raise ValueError(f"{changed} was changed within a stream: begin anew, with a clone or with fit")
 
     def _penalty_is_given(self) -> bool:
         return False

@@ -19,7 +19,7 @@ from __future__ import annotations
 from ._generic import check, conjugate, domain, indices, prox, total_value, value  # noqa: F401
 from .norms import L1, PENALTIES, ElasticNet, GroupL2, L2Squared, Zero  # noqa: F401
 from .sets import SEPARABLE_SETS, SETS, Box, L2Ball, NonNegative, Simplex  # noqa: F401
-from .stack import Part, Stack, linked, violation  # noqa: F401
+from .stack import Part, Stack, linked, parts_of, violation  # noqa: F401
 
 __all__ = [
     "L1",

@@ -58,6 +58,11 @@ def _(penalty, m):
         check(part, len(rows))
 
 
+def parts_of(penalty: Any, p: int) -> list[tuple[Any, np.ndarray]]:
+    """A penalty of p coordinates as the parts of a stack."""
+    return list(penalty.parts) if isinstance(penalty, Stack) else [(penalty, np.arange(p))]
+
+
 def violation(penalty: Any, v: np.ndarray) -> float:
     """How far outside a set the point lies (largest coordinate of the difference); 0 for a penalty."""
     if isinstance(penalty, Stack):
