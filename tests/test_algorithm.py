@@ -102,7 +102,8 @@ if not INTERPRETED:
     @pytest.mark.slow
     def test_the_whole_product_interpreted():
         """Compiling all combinations would take hours; the same source runs interpreted."""
-        run_interpreted(__file__)
+        run = run_interpreted(__file__)
+        assert run.returncode == 0, run.stdout + run.stderr
 
 
 # --- the solvers' own words ------------------------------------------------------------------------------------------

@@ -96,7 +96,8 @@ if not INTERPRETED:
     @pytest.mark.slow
     def test_the_whole_product_interpreted():
         """All penalties, with all losses."""
-        run_interpreted(__file__)
+        run = run_interpreted(__file__)
+        assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.parametrize("beta, relax", [("auto", 1.0), (0.3, 1.6), (2.0, 1.8)])
