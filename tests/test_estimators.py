@@ -478,7 +478,7 @@ def test_the_summary_tells_what_was_fitted(cancer):
     X, y = cancer
     model = GraphGuidedClassifier("chain").fit(X, y)
     text = model.summary()
-    for words in ("8 features", "7 edges", "fused groups", "relative duality gap", "converged"):
+    for words in ("8 features", "7 edges", "groups of equal coefficients", "relative duality gap", "converged"):
         assert words in text
     assert "relative duality gap" in model._repr_html_()
     hostile = X.rename(columns={X.columns[0]: "<script>alert(1)</script>"})

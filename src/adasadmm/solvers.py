@@ -206,7 +206,7 @@ def check_fits(solver: Any, problem: Problem) -> None:
         name = type(problem.loss).__name__
         raise TypeError(
             f"{type(solver).__name__} needs losses.prox for {name}; "
-            f"register one with @adasadmm.losses.prox.register({name})"
+            f"register one with @adasadmm.losses.prox.register({name}), or use a stochastic solver such as AdaSADMM()"
         )
     if not isinstance(solver, ADMM) and isinstance(_metric(solver), metrics.Full):
         need, have = 5 * 8 * problem.d**2, memory()

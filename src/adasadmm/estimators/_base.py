@@ -156,9 +156,14 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         lines = [f"{type(self).__name__}: {coefs.shape[1]} features, {np.count_nonzero(coefs)} non-zero coefficients"]
         if len(coefs) > 1:
             lines[0] += f" in {len(coefs)} classes"
+        if hasattr(self, "alpha_"):
+            lines[0] += f"; chosen: alpha={self.alpha_:.3g}, l2={self.l2_:.3g}"
         if getattr(self, "graph_", None) is not None:
-            groups = [len(np.unique(labels)) for labels in np.atleast_2d(self.clusters_)]
-            lines.append(f"graph: {len(self.graph_)} edges; fused groups of features: {_listed(groups)}")
+            sizes = [np.unique(labels, return_counts=True)[1] for labels in np.atleast_2d(self.clusters_)]
+            fused = ", ".join(f"{(size > 1).sum()} of {len(size)}" for size in sizes)
+            lines.append(
+                f"graph: {len(self.graph_)} edges; groups of equal coefficients with several features: {fused}"
+            )
             lines.extend(getattr(self, "graph_notes_", ()))
         for name, trace, gap, status in zip(*self._course(), strict=True):
             objective = f"objective {trace['objective'][-1]:.6g}, " if len(trace["objective"]) else ""
@@ -242,7 +247,3 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _listed(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers))

@@ -32,14 +32,15 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     """A linear classifier whose coefficients follow a graph.
 
     Minimises ``mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|``: neighbours in the graph are drawn
-    together, and many end exactly equal (`clusters_`).
+    together, and many end equal (`clusters_`).
 
     Parameters
     ----------
     graph : "glasso", "chain", "knn", ("grid", rows, cols), edges, adjacency, networkx graph or callable
         "glasso" learns it from X by sparse inverse covariance, as the paper does: about two edges for each feature.
-        Edges are an array (E, 2) of feature numbers or names; an adjacency is sparse, its entries are weights;
-        a callable gets X and returns edges.
+        Edges are an array (E, 2) of feature numbers or names, or the path of a CSV file of them (source, target and
+        perhaps weight, with or without a header); an adjacency is sparse, its entries are weights; a callable gets X
+        and returns edges. An edge given twice counts twice.
     loss : {"hinge", "squared_hinge", "logistic"} or a loss
     alpha : float, optional
         Strength of the graph penalty; by default 1 over the sum of the weights (1/n).
@@ -81,7 +82,8 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         The edges.
     graph_weights_ : ndarray of shape (E,)
     clusters_ : ndarray of shape (d,) or (classes, d)
-        Fused groups of features.
+        A number for each feature; features that edges join and whose coefficients are equal, to a thousandth of the
+        largest, share it. A smaller ``tol``, such as 1e-5, makes it sharper.
     n_iter_ : int
     dual_gap_ : float, or one for each class
         The relative duality gap: how far from the optimum the model can be at the most.

@@ -221,7 +221,11 @@ def _places(labels: list[Any], d: int, names: list[Any] | None, what: str) -> li
     if not outside:
         return [numbers[str(label)] for label in labels]
     unknown = min(strangers, outside, key=len) if names else outside
-    known = f"the names of the {d} features, or 0 to {d - 1}" if names else f"0 to {d - 1} (X has no feature names)"
+    known = (
+        f"the names of the {d} features, or 0 to {d - 1}"
+        if names
+        else f"0 to {d - 1} (X has no feature names: a frame has)"
+    )
     raise ValueError(f"{what} must be among {known}; not among them: {name_columns(range(len(unknown)), unknown)}")
 
 
