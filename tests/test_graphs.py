@@ -518,7 +518,9 @@ def test_bad_graphs_get_clear_errors(given, message):
 
 
 def test_names_are_needed_where_the_graph_speaks_of_names():
-    with pytest.raises(ValueError, match=r"among 0 to 4 \(X has no feature names: a frame has\); not among them: age, income"):
+    with pytest.raises(
+        ValueError, match=r"among 0 to 4 \(X has no feature names: a frame has\); not among them: age, income"
+    ):
         as_graph([["age", "income"]], 5, X=np.zeros((2, 5)))
     with pytest.raises(ValueError, match="feature_names must hold 5 names, got 2"):
         as_graph([["a", "b"]], 5, feature_names=["a", "b"])
