@@ -44,10 +44,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, multi_output=False
         )
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self._fit(X, [y.astype(np.float64)], weight)
+        self._fit(X, [y.astype(np.float64)], self._weights(X, sample_weight))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -67,11 +64,13 @@ class LinearRegressor(RegressorMixin, LinearModel):
         """
         first = not hasattr(self, "coef_")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=first)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self._partial_fit(X, [y.astype(np.float64)], weight)
+        self._partial_fit(X, [y.astype(np.float64)], self._weights(X, sample_weight))
         return self
+
+    def _weights(self, X: Any, sample_weight: Any) -> np.ndarray | None:
+        if sample_weight is None:
+            return None
+        return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
     def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
         self.coef_, self.intercept_ = coefs[0], float(intercepts[0])
