@@ -20,9 +20,9 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import sklearn
-from paper_data import PARTS, load
 
 from adasadmm import L1, AdaSADMM, GraphGuidedClassifier, Hinge, Problem, graphs, solve
+from adasadmm.datasets import PAPER, load
 
 PAGE = Path(__file__).parents[1] / "docs" / "estimators.md"
 BEGIN, END = "<!-- benchmarks/defaults.py: begin -->", "<!-- benchmarks/defaults.py: end -->"
@@ -38,7 +38,7 @@ NO_STEP_SIZE = "| data | objective | best of grid | at | above best | as wanted 
 
 def nothing_set(name: str) -> list[str]:
     """A row of the first table: ``GraphGuidedClassifier().fit(X, y)``."""
-    X, y = load(name)
+    _, X, y, *_ = load(name)
     GraphGuidedClassifier(max_iter=1, solver="admm").fit(X, y)  # compiles, and reads the rows into the cache
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -82,7 +82,7 @@ def exact_optimum(X, y: np.ndarray, graph: graphs.Graph) -> float:
 
 def no_step_size(name: str) -> list[str]:
     """A row of the second table: two epochs of Ada-SADMM with its own step size against the best of the grid."""
-    X, y = load(name)
+    _, X, y, *_ = load(name)
     n, d = X.shape
     graph = graphs.as_graph("glasso", d, X=X)
     A = graphs.incidence(graph.edges, graph.weights, d)
@@ -133,7 +133,7 @@ objective at 0: the optimum of mushrooms is so small that a ratio says little.
 
 
 def main(arguments: list[str]) -> None:
-    names = [argument for argument in arguments if not argument.startswith("-")] or list(PARTS)
+    names = [argument for argument in arguments if not argument.startswith("-")] or list(PAPER)
     if "--print" in arguments:
         print(text(names))
         return

@@ -237,6 +237,7 @@ def _snapshot(run: Any) -> Snapshot:
         eta=run.eta,
         w=state.w.copy(),
         w_mean=run.w_mean,
+        w_average=run.w_average,
     )
 
 

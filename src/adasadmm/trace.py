@@ -34,6 +34,7 @@ class Snapshot(NamedTuple):
     eta: float
     w: np.ndarray
     w_mean: np.ndarray
+    w_average: np.ndarray
 
 
 class Trace(Mapping):
