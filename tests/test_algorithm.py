@@ -32,7 +32,7 @@ from cases import (
     run_interpreted,
 )
 
-from adasadmm import OADMM, SADMM, AdaSADMM, Hinge, Problem, Status, metrics, quadratics, solve, stepsizes
+from adasadmm import OADMM, SADMM, AdaSADMM, Hinge, Problem, Status, elimination, metrics, solve, stepsizes
 from adasadmm.stochastic import StochasticRun
 
 
@@ -154,11 +154,11 @@ def test_the_lagging_metric_takes_fewer_roots_and_another_way():
 def online_product():
     """Every loss with every penalty and layout; general matrices B and conjugate gradients go round."""
     for k, (loss, penalty, layout) in enumerate(itertools.product(LOSSES, PENALTIES, LAYOUTS)):
-        B, w_step = ("-I", "general")[k // 3 % 2], ("spectral", "exact")[k // 5 % 2]
+        B, w_step = ("-I", "general")[k // 3 % 2], ("eliminated", "exact")[k // 5 % 2]
         yield Case(loss, penalty, layout=layout, B=B, w_step=w_step)
 
 
-ONLINE = [Case("logistic", "l1", layout="csr", w_step="spectral")]
+ONLINE = [Case("logistic", "l1", layout="csr", w_step="eliminated")]
 
 
 @pytest.mark.parametrize("case", [*ONLINE, *(online_product() if INTERPRETED else ())], ids=str)
@@ -166,7 +166,7 @@ def test_oadmm_is_that_of_the_oracle(uncertified, monkeypatch, case):
     """The rows hold an empty one, along which the loss cannot pull."""
     case = dataclasses.replace(case, b=True, weights=True, gamma_each=True)
     if case.w_step == "exact":
-        monkeypatch.setattr(quadratics, "SPECTRAL_MOST", 0)  # as for more features: conjugate gradients
+        monkeypatch.setattr(elimination, "MOST", -1)  # as for graphs that fill in: conjugate gradients
     result = solve(case.problem, OADMM(0.4, beta=1.3), samples=SAMPLES)
     history = oracle.online(*case.data, **case.terms, samples=SAMPLES, eta=oracle.constant(0.4), beta=1.3)
     assert_same_run(result, history, case.problem)

@@ -188,7 +188,7 @@ def _(H, a, inverse_eta, Q, rhs, out):  # a metric of the user's own: conjugate 
     for j in range(len(rhs)):
         inverse[j] = 1.0 / (inverse_eta * a + quadratics.diagonal(Q, j))
     operator = _Operator(H, a, inverse_eta, Q, np.empty_like(rhs))
-    quadratics.conjugate_gradients(operator, inverse, rhs, out)
+    quadratics.conjugate_gradients(operator, quadratics.Jacobi(inverse), rhs, out)
 
 
 @solve.register

@@ -1,10 +1,11 @@
 """The quadratic term Q of the w-step, and systems ``(diag(h) + Q) x = rhs``.
 
 - ``Linearized``: a diagonal majoriser of ``beta A'A``. Nothing to solve.
-- ``Exact``: ``beta A'A`` itself, by conjugate gradients.
-- ``Spectral``: ``beta A'A`` by its eigenvectors, where ``h`` is one number for all coordinates.
+- ``Eliminated``: ``beta A'A`` itself, by sparse elimination; where a factor is dear, an old one preconditions
+  conjugate gradients for some steps, since h moves slowly.
+- ``Iterated``: ``beta A'A`` where elimination would fill in too much, by conjugate gradients alone.
 
-Each may carry a ridge, a diagonal added to it (OADMM keeps ``gamma`` there).
+The latter two may carry a ridge, a diagonal added to them (OADMM keeps ``gamma`` there).
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import elimination
 from ._jit import generic, inlined
-from .matrices import CSR, add_row, gram, row_dot, to_scipy
+from .elimination import Elimination
+from .matrices import CSR, add_row, row_dot, to_scipy
 
-__all__ = ["Exact", "Linearized", "Spectral", "add_to", "conjugate_gradients", "diagonal", "multiply", "solve"]
+__all__ = ["Eliminated", "Iterated", "Linearized", "add_to", "conjugate_gradients", "diagonal", "multiply", "solve"]
 
 CG_TOLERANCE = 1e-12  # of the residual, relative: far below what a stochastic step can feel
 CG_MOST = 1000
-SPECTRAL_MOST = 256  # beyond this d two products with the eigenvectors cost more than conjugate gradients
+CG_FEW = 3.0  # iterations that a step with an old factor takes at least
 
 
 class Linearized(NamedTuple):
@@ -29,7 +32,7 @@ class Linearized(NamedTuple):
     m: np.ndarray
 
 
-class Exact(NamedTuple):
+class Iterated(NamedTuple):
     """``Q = beta A'A + diag(ridge)``; ``diag`` is its diagonal."""
 
     A: CSR
@@ -38,11 +41,19 @@ class Exact(NamedTuple):
     diag: np.ndarray
 
 
-class Spectral(NamedTuple):
-    """``Q = U diag(values) U'``."""
+class Eliminated(NamedTuple):
+    """The same, with a factor of ``diag(h) + Q`` for the h of this step or of an earlier one.
 
-    values: np.ndarray
-    U: np.ndarray
+    A new factor costs ``price``, an iteration with the old one ``fare``, both in multiplications. A factor is made anew
+    when the fares since the last one would come to its price: at most twice the cost of knowing best.
+    """
+
+    Q: Iterated
+    factor: Elimination
+    h: np.ndarray  # of the factor
+    spent: np.ndarray  # fares since the factor was made, and that of the last step
+    price: float
+    fare: float
 
 
 def majoriser(A: CSR) -> np.ndarray:
@@ -51,14 +62,31 @@ def majoriser(A: CSR) -> np.ndarray:
     return absolute.T @ absolute.sum(axis=1)
 
 
-def exact(A: CSR, beta: float, ridge: np.ndarray) -> Exact:
-    squares = to_scipy(A).power(2).sum(axis=0)
-    return Exact(A, beta, ridge, beta * np.asarray(squares).reshape(-1) + ridge)
+def exact(A: CSR, beta: float, ridge: np.ndarray) -> Eliminated | Iterated:
+    """``beta A'A + diag(ridge)``, eliminated where that does not fill in too much."""
+    plain = to_scipy(A)
+    square = (plain.T @ plain).tocsr() * beta
+    Q = Iterated(A, beta, ridge, square.diagonal() + ridge)
+    factor = elimination.eliminate(square)
+    if factor is None:
+        return Q
+    factor.S_diagonal[:] += ridge[factor.order]
+    price = 2.0 * len(factor.row) + len(factor.target) + len(ridge)
+    fare = 2.0 * len(factor.row) + 2.0 * plain.nnz + 8.0 * len(ridge)
+    return Eliminated(Q, factor, np.full(len(ridge), np.nan), np.array([np.inf, 0.0]), price, fare)
 
 
-def spectral(A: CSR, beta: float, ridge: np.ndarray) -> Spectral:
-    values, U = np.linalg.eigh(beta * gram(A, np.ones(A.shape[0])) + np.diag(ridge))
-    return Spectral(np.maximum(values, 0.0), np.ascontiguousarray(U))
+def changing(Q: Linearized | Iterated | Eliminated) -> list[np.ndarray]:
+    """The arrays that a solve writes and a later one reads."""
+    return [Q.h, Q.spent, Q.factor.D, Q.factor.L] if isinstance(Q, Eliminated) else []
+
+
+def fork(Q: Linearized | Iterated | Eliminated) -> Linearized | Iterated | Eliminated:
+    """A copy that can go its own way."""
+    if not isinstance(Q, Eliminated):
+        return Q
+    h, spent, D, L = (array.copy() for array in changing(Q))
+    return Q._replace(h=h, spent=spent, factor=Q.factor._replace(D=D, L=L, x=Q.factor.x.copy()))
 
 
 @generic
@@ -72,8 +100,13 @@ def _(Q: Linearized, j):
 
 
 @diagonal.register
-def _(Q: Exact, j):
+def _(Q: Iterated, j):
     return Q.diag[j]
+
+
+@diagonal.register
+def _(Q: Eliminated, j):
+    return Q.Q.diag[j]
 
 
 @generic
@@ -88,7 +121,12 @@ def _(Q: Linearized, x, out):
 
 
 @multiply.register
-def _(Q: Exact, x, out):
+def _(Q: Eliminated, x, out):
+    multiply(Q.Q, x, out)
+
+
+@multiply.register
+def _(Q: Iterated, x, out):
     for j in range(len(x)):
         out[j] = Q.ridge[j] * x[j]
     for k in range(len(Q.A.indptr) - 1):
@@ -109,7 +147,12 @@ def _(Q: Linearized, matrix):
 
 
 @add_to.register
-def _(Q: Exact, matrix):
+def _(Q: Eliminated, matrix):
+    add_to(Q.Q, matrix)
+
+
+@add_to.register
+def _(Q: Iterated, matrix):
     for j in range(len(Q.ridge)):
         matrix[j, j] += Q.ridge[j]
     A = Q.A
@@ -130,26 +173,29 @@ def _(Q: Linearized, h, rhs, out):
 
 
 @solve.register
-def _(Q: Exact, h, rhs, out):
+def _(Q: Iterated, h, rhs, out):
     inverse = np.empty_like(rhs)
     for j in range(len(rhs)):
         inverse[j] = 1.0 / (h[j] + Q.diag[j])
-    conjugate_gradients(_Shifted(Q, h), inverse, rhs, out)
+    conjugate_gradients(_Shifted(Q, h), Jacobi(inverse), rhs, out)
 
 
 @solve.register
-def _(Q: Spectral, h, rhs, out):
-    d = len(rhs)
-    out[:] = 0.0
-    turned = np.zeros_like(rhs)
-    for i in range(d):
-        for j in range(d):
-            turned[j] += Q.U[i, j] * rhs[i]
-    for j in range(d):
-        turned[j] /= h[0] + Q.values[j]  # h is constant: Spectral serves multiples of the identity only
-    for i in range(d):
-        for j in range(d):
-            out[i] += Q.U[i, j] * turned[j]
+def _(Q: Eliminated, h, rhs, out):
+    moved = False
+    for j in range(len(h)):
+        moved = moved or h[j] != Q.h[j]
+    if moved and Q.spent[0] + Q.spent[1] < Q.price:
+        iterations = conjugate_gradients(_Shifted(Q.Q, h), Q.factor, rhs, out)
+        Q.spent[1] = Q.fare * iterations
+        Q.spent[0] += Q.spent[1]
+        return
+    if moved:
+        elimination.factorise(Q.factor, h)
+        Q.h[:] = h
+        Q.spent[0] = 0.0
+        Q.spent[1] = Q.fare * CG_FEW
+    elimination.substitute(Q.factor, rhs, out)
 
 
 class _Shifted(NamedTuple):
@@ -166,29 +212,52 @@ def _(S: _Shifted, x, out):
         out[j] += S.h[j] * x[j]
 
 
+class Jacobi(NamedTuple):
+    """The inverse of a diagonal as preconditioner."""
+
+    inverse: np.ndarray
+
+
+@generic
+def precondition(P, x, out):
+    """``out = P x``, P near the inverse of the operator."""
+
+
+@precondition.register
+def _(P: Jacobi, x, out):
+    for j in range(len(x)):
+        out[j] = P.inverse[j] * x[j]
+
+
+@precondition.register
+def _(P: Elimination, x, out):
+    elimination.substitute(P, x, out)
+
+
 @inlined
-def conjugate_gradients(operator, inverse_diagonal, rhs, out):
-    """Solve ``operator out = rhs`` from 0, preconditioned by a diagonal, to a relative residual of 1e-12."""
+def conjugate_gradients(operator, preconditioner, rhs, out):
+    """Solve ``operator out = rhs`` from 0 to a relative residual of 1e-12; returns the number of iterations."""
     d = len(rhs)
     out[:] = 0.0
     residual = rhs.copy()
-    direction = inverse_diagonal * residual
-    image = np.empty_like(rhs)
+    direction, image, turned = np.empty_like(rhs), np.empty_like(rhs), np.empty_like(rhs)
+    precondition(preconditioner, residual, direction)
     goal = CG_TOLERANCE * np.sqrt(np.dot(rhs, rhs))
     if not np.isfinite(goal):
         out[:] = np.nan  # a run that diverges must not look as if it stood still
-        return
+        return 0
     along = np.dot(residual, direction)
-    for _ in range(CG_MOST):
+    for iteration in range(CG_MOST):
         if not np.sqrt(np.dot(residual, residual)) > goal:
-            break
+            return iteration
         multiply(operator, direction, image)
         step = along / np.dot(direction, image)
-        following = 0.0
         for j in range(d):
             out[j] += step * direction[j]
             residual[j] -= step * image[j]
-            following += residual[j] * residual[j] * inverse_diagonal[j]
+        precondition(preconditioner, residual, turned)
+        following = np.dot(residual, turned)
         for j in range(d):
-            direction[j] = inverse_diagonal[j] * residual[j] + following / along * direction[j]
+            direction[j] = turned[j] + following / along * direction[j]
         along = following
+    return CG_MOST

@@ -188,8 +188,6 @@ def quadratic(solver: Any, problem: Problem, beta: float) -> Any:
     ridge = problem.gamma.copy() if isinstance(solver, OADMM) else np.zeros(problem.d)
     if getattr(solver, "w_step", "exact") == "linearized":
         return quadratics.Linearized(beta * quadratics.majoriser(problem.A))
-    if isinstance(_metric(solver), metrics.Identity) and problem.d <= quadratics.SPECTRAL_MOST:
-        return quadratics.spectral(problem.A, beta, ridge)
     return quadratics.exact(problem.A, beta, ridge)
 
 

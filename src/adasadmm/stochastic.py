@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import duality, solvers
+from . import duality, quadratics, solvers
 from .algorithm import Method, State, algorithm1, first_state, model_of
 from .matrices import to_scipy
 from .problem import Problem
@@ -117,7 +117,8 @@ class StochasticRun:
 
     def _arrays(self) -> list[np.ndarray]:
         parts = (self.state, self.method.metric, self.method.step, self.method.average, (self.v_before,))
-        return [array for part in parts for array in part if isinstance(array, np.ndarray)]
+        arrays = [array for part in parts for array in part if isinstance(array, np.ndarray)]
+        return arrays + quadratics.changing(self.method.Q)
 
     def save(self) -> Any:
         return [array.copy() for array in self._arrays()], self.visits, self.seconds
@@ -136,6 +137,7 @@ class StochasticRun:
             metric=copy.deepcopy(self.method.metric),
             step=copy.deepcopy(self.method.step),
             average=copy.deepcopy(self.method.average),
+            Q=quadratics.fork(self.method.Q),
         )
         fork.v_before = self.v_before.copy()
         return fork
