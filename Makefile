@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PYTHONHASHSEED := 0
 
-.PHONY: demo test test-all lint types clean
+.PHONY: demo test test-all browser lint types clean
 
 demo: $(VENV)/core
 	$(BIN)/adasadmm demo
@@ -13,10 +13,17 @@ test: $(VENV)/dev lint types
 	$(BIN)/python -m pytest -n 2 -q -m "not slow"
 
 # What is slow or needs more: the full product of parts without the compiler, bounds checks, everything marked slow.
-test-all: $(VENV)/dev
+test-all: $(VENV)/dev browser
 	$(BIN)/python -m pytest -n 2 -q -m slow
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m "not slow and not compiled"
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -n 2 -q -m "not slow"
+
+# The report is looked at with Debian's own browser; where it is not there and cannot be installed, those tests say so.
+browser:
+	@command -v chromedriver >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq >/dev/null \
+	    && apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; } \
+	  || echo "no chromium: the browser tests are skipped"
 
 lint: $(VENV)/dev
 	$(BIN)/ruff format --check .

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from . import __version__
 
@@ -13,9 +16,24 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, or 2 where it was called wrongly."""
+    """Run one command; the exit code is 0, 1 where something failed on the way, 2 where it was called wrongly."""
     options = _parser().parse_args(arguments)
-    return options.run(options)
+    options.command = shlex.join(["adasadmm", *(sys.argv[1:] if arguments is None else arguments)])
+    try:
+        return options.run(options)
+    except _Wrong as error:
+        print(f"adasadmm: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"adasadmm: {error.strerror or error}: {error.filename or 'writing'}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nadasadmm: stopped", file=sys.stderr)
+        return 130
+
+
+class _Wrong(Exception):
+    """A command cannot do what it was asked for; the message says why, and what to do."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -28,7 +46,50 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--epochs", type=float, default=2.0, help="passes of the stochastic algorithms (default: 2)")
     demo.add_argument("--json", action="store_true", help="print figures as JSON")
     demo.set_defaults(run=_demo)
+    _add_reproduce(commands)
     return parser
+
+
+def _add_reproduce(commands: Any) -> None:
+    parser = commands.add_parser(
+        "reproduce",
+        help="the paper's experiment: its table, its figure, its claims",
+        description="Runs section 3 of the paper and writes results.json, table.md, figure.svg, figure.png and "
+        "report.html. A run that was stopped goes on where it was, given the same --out.",
+        epilog="Example: adasadmm reproduce --datasets splice,news20 --seeds 2 --out quick",
+    )
+    parser.add_argument("--data-dir", metavar="DIR", help="folder with the data sets (default: $ADASADMM_DATA)")
+    parser.add_argument(
+        "--datasets", metavar="A,B", help="some of the six, or breast_cancer, digits (default: the six)"
+    )
+    parser.add_argument(
+        "--algorithms", metavar="A,B", help="default: sadmm,ada-diag,ada-full and sadmm-sqrt, a fair baseline; more: "
+        "ada-diag-linearized, ada-diag-auto, oadmm, admm, sgd"
+    )  # fmt: skip
+    parser.add_argument("--seeds", type=_count, default=5, metavar="N", help="default: 5")
+    parser.add_argument("--epochs", type=_positive, default=2.0, metavar="N", help="default: 2")
+    parser.add_argument("--jobs", type=_count, metavar="N", help="runs at a time (default: one for each core)")
+    parser.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR", help="default: reproduction")
+    parser.add_argument("--json", action="store_true", help="print the records of results.json")
+    parser.add_argument(
+        "--w-step", choices=("exact", "linearized"), default="exact", help="default: exact, the paper's"
+    )
+    parser.add_argument("--exact-root", action="store_true", help="root of the full matrix at every step: hours on w8a")
+    parser.set_defaults(run=_reproduce)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
+    return number
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0.0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
+    return number
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -50,6 +111,60 @@ def _demo(options: argparse.Namespace) -> int:
             flush=True,
         )
     return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from .experiments import contest, reproduce
+
+    plan = reproduce.Plan(
+        datasets=_names(options.datasets, "data set", (*reproduce.PAPER, *reproduce.BUNDLED), reproduce.PAPER),
+        algorithms=_names(options.algorithms, "algorithm", tuple(contest.ALGORITHMS), contest.DEFAULT),
+        seeds=options.seeds,
+        out=options.out,
+        options=contest.Options(options.epochs, options.w_step, options.exact_root),
+        data_dir=options.data_dir,
+        jobs=options.jobs or reproduce.cpu_count(),
+        command=options.command,
+    )
+    try:
+        plan = reproduce.checked(plan, chosen=options.datasets is not None)
+    except (ValueError, ImportError) as error:
+        raise _Wrong(str(error)) from None
+    if plan.datasets == reproduce.BUNDLED and options.datasets is None:
+        print(
+            "None of the paper's data sets is here, and none could be downloaded: this runs on two that come with "
+            f"scikit-learn, {' and '.join(reproduce.BUNDLED)}. Give --data-dir for the paper's.",
+            file=sys.stderr,
+        )
+    try:
+        outcome = reproduce.reproduce(plan)
+    except KeyboardInterrupt:
+        print(f"\nStopped. What is finished is in {plan.out}; the same command goes on there.", file=sys.stderr)
+        return 130
+    study = outcome.study
+    if options.json:
+        print(json.dumps(study.records))
+    else:
+        for claim in study.claims:
+            print(f"{claim.verdict:<18} {claim.text}")
+        print("Written: " + ", ".join(str(file) for file in outcome.files))
+    for failure in study.failures:
+        where = failure.dataset if failure.seed < 0 else f"{failure.dataset}, {failure.algorithm}, seed {failure.seed}"
+        print(f"failed: {where}: {failure.message}", file=sys.stderr)
+    return 1 if study.failures else 0
+
+
+def _names(text: str | None, what: str, known: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
+    """The names in a list with commas, each known and once."""
+    from .datasets import check_name
+
+    if text is None:
+        return default
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    try:
+        return tuple(dict.fromkeys(check_name(name, known, what) for name in names)) or default
+    except ValueError as error:
+        raise _Wrong(str(error)) from None
 
 
 if __name__ == "__main__":

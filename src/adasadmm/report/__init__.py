@@ -1,0 +1,8 @@
+"""The page, the table and the figure of a study."""
+
+from .figure import write_figure
+from .page import write_page
+from .study import Claim, Failure, Known, LearntGraph, Setting, Study
+from .table import table
+
+__all__ = ["Claim", "Failure", "Known", "LearntGraph", "Setting", "Study", "table", "write_figure", "write_page"]
