@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import BrokenExecutor
 
 import numpy as np
 import pytest
@@ -98,6 +99,15 @@ def test_all_files_are_there_and_json_prints_the_records(finished, capsys):
     assert json.loads(capsys.readouterr().out) == records(finished)
 
 
+def test_the_settings_are_those_of_the_run(finished, tmp_path):
+    more = ("--algorithms", "sadmm,sgd", "--epochs", "0.01", "--w-step", "linearized", "--exact-root")
+    assert run(tmp_path, *more) == 0  # 455 rows: no whole number of rows
+    text = (tmp_path / "table.md").read_text()
+    assert "0.01 and 1, rows" in text and "linearised: no system" in text and "taken anew at every step" in text
+    assert {round(455 * record["epochs"]) for record in records(tmp_path)} == {round(4.55)}
+    assert "2 and 1, rows" in (finished / "table.md").read_text()
+
+
 def test_without_any_data_it_runs_on_bundled_sets_and_says_so(tmp_path, monkeypatch, capsys):
     def nothing(name, data_dir=None):
         if name in datasets.PAPER:
@@ -178,17 +188,54 @@ def test_one_failing_cell_is_reported_and_the_rest_goes_on(tmp_path, monkeypatch
     assert run(tmp_path, *small) == 0 and len(records(tmp_path)) == 4
 
 
+def test_without_an_optimum_the_figures_are_still_written(tmp_path, monkeypatch, capsys):
+    def failing(cell, options, data_dir):
+        if cell.kind == "optimum":
+            raise ArithmeticError("no optimum")
+        return compute(cell, options, data_dir)
+
+    compute = reproduce.compute
+    monkeypatch.setattr(reproduce, "compute", failing)
+    assert run(tmp_path, "--epochs", "0.3") == 1
+    assert "breast_cancer, optimum, seed 0: ArithmeticError: no optimum" in capsys.readouterr().err
+    assert len(records(tmp_path)) == 4 and (tmp_path / "report.html").exists()
+
+
+def test_an_algorithm_that_diverges_with_every_step_size_is_a_failure(tmp_path, monkeypatch, capsys):
+    def diverging(cell, options, data_dir):
+        return {"objective": None} if cell.kind == "trial" else compute(cell, options, data_dir)
+
+    compute = reproduce.compute
+    monkeypatch.setattr(reproduce, "compute", diverging)
+    assert run(tmp_path, "--algorithms", "sadmm,oadmm", "--epochs", "0.1") == 1
+    assert "failed: breast_cancer, oadmm: every step size" in capsys.readouterr().err
+    assert "seed -1" not in (tmp_path / "report.html").read_text()
+    assert "| -1 " not in (tmp_path / "table.md").read_text()
+
+
+def test_a_process_that_the_system_ends_is_no_traceback(tmp_path, monkeypatch, capsys):
+    def killed(plan):
+        raise BrokenExecutor("a worker was killed")
+
+    monkeypatch.setattr(reproduce, "reproduce", killed)
+    assert run(tmp_path) == 1
+    assert "--jobs" in capsys.readouterr().err
+
+
 def test_unknown_names_get_a_suggestion(tmp_path, capsys):
     for more, hint in ((["--datasets", "a9"], "a9a"), (["--algorithms", "ada-dig"], "ada-diag")):
         assert main(["reproduce", "--out", str(tmp_path), *more]) == 2
         assert f"Did you mean {hint!r}?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["--seeds=0", "--epochs=-1", "--epochs=nan", "--jobs=x", "--w-step=no"])
+@pytest.mark.parametrize(
+    "option", ["--seeds=0", "--epochs=-1", "--epochs=nan", "--epochs=x", "--jobs=x", "--w-step=no"]
+)
 def test_wrong_numbers_are_refused(option, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["reproduce", option])
-    assert stop.value.code == 2 and option.split("=")[0] in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert stop.value.code == 2 and option.split("=")[0] in said and "_" not in said
 
 
 def test_a_corrupt_file_is_named_and_the_other_data_goes_on(tmp_path, capsys):
@@ -229,7 +276,7 @@ def test_a_write_that_meets_a_limit_leaves_the_old_file(tmp_path):
         "write_whole(sys.argv[1], 'x' * 100_000)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
-    assert done.returncode == 1 and "OSError" in done.stderr
+    assert done.returncode == 1 and "OSError" in done.stderr and str(path) in done.stderr.splitlines()[-1]
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
@@ -245,9 +292,9 @@ def record(algorithm, objective, seconds=1.0, early=(0.5, 0.2), error=0.1, datas
 def test_claims_follow_from_the_figures():
     papers = [record("sadmm", 0.9), record("ada-diag", 0.3, 1.5), record("ada-full", 0.2, 9.0)]
     verdicts = [claim.verdict for claim in claims(papers)]
-    assert verdicts[:3] == ["holds on all 1"] * 3
-    assert verdicts[3] == "fails on all 1"  # 0.2 at a quarter of an epoch, 0.1 + 0.03 allowed
-    assert verdicts[4:6] == ["holds on all 1"] * 2
+    assert verdicts[:3] == ["holds on 1 of 1"] * 3
+    assert verdicts[3] == "fails on 1 of 1"  # 0.2 at a quarter of an epoch, 0.1 + 0.03 allowed
+    assert verdicts[4:6] == ["holds on 1 of 1"] * 2
     assert verdicts[6].startswith("not decided") and "sadmm-sqrt" in verdicts[6]
     reverse = [
         record("sadmm", 0.1, 9.0),
@@ -256,10 +303,21 @@ def test_claims_follow_from_the_figures():
         record("sadmm-sqrt", 0.11),
     ]
     found = claims(reverse)
-    assert [claim.verdict for claim in found] == ["fails on all 1"] * 7
+    assert [claim.verdict for claim in found] == ["fails on 1 of 1"] * 7
     assert "0.1" in found[-1].evidence["data"]
     both = papers + [{**one, "dataset": "other"} for one in reverse]
     assert claims(both)[0].verdict == "holds on 1 of 2" and claims(both)[0].holds == {"data": True, "other": False}
+
+
+def test_a_claim_compares_the_seeds_that_all_have_and_nothing_that_was_not_reached():
+    papers = [record("sadmm", 0.9), record("ada-diag", 0.3), record("ada-full", 0.2)]
+    lucky = [{**record(name, 9.0), "seed": 1} for name in ("sadmm", "ada-diag")]  # of ada-full the second seed failed
+    assert claims(papers + lucky)[0].evidence["data"] == "objective: diagonal 0.3, full 0.2, SADMM 0.9"
+    short = [{**one, "trace": {name: column[:1] for name, column in one["trace"].items()}} for one in papers]
+    early = claims(short)[1]
+    assert early.verdict == "not decided: needs sadmm, ada-diag, ada-full in one run of 0.25 epochs or more"
+    unknown = [{**one, "optimum": None} for one in [*papers, record("sadmm-sqrt", 0.4)]]
+    assert [claim.state for claim in claims(unknown)][::6] == ["holds", "open"]
 
 
 # --- the paper -------------------------------------------------------------------------------------------------------

@@ -25,9 +25,11 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # a full disc does not say which file it was
         raise
     _sync_folder(path.parent)
 

@@ -84,20 +84,20 @@ def is_registered(function: Any, part: Any) -> bool:
     return function.dispatch(type(part)) is not function.declaration
 
 
-def at(values, k):
+def at(values, k, otherwise=1.0):
     """The k-th of some values, a number that stands for all of them, or 1 for None: compiled code decides by type."""
     if values is None:
-        return 1.0
+        return otherwise
     return values[k] if np.ndim(values) else values
 
 
 @overload(at, jit_options=_OPTIONS)
-def _at(values, k):
+def _at(values, k, otherwise=1.0):
     if isinstance(values, (types.NoneType, types.Omitted)):
-        return lambda values, k: 1.0
+        return lambda values, k, otherwise=1.0: otherwise
     if isinstance(values, types.Number):
-        return lambda values, k: values
-    return lambda values, k: values[k]
+        return lambda values, k, otherwise=1.0: values
+    return lambda values, k, otherwise=1.0: values[k]
 
 
 def _class_of_first_argument(function: Callable) -> type:

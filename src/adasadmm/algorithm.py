@@ -5,7 +5,8 @@ function, Q is ``beta A'A`` or the diagonal that stands for it (`quadratics`). S
 metric of your own) and OADMM are this loop with other parts.
 
 All steps read the dual point through ``slack_t = theta_t - beta (A w_t + B v_t - b)``, because then the w-step is
-``(H_t / eta + Q)(w_{t+1} - w_t) = -(g_t - A' slack_t)`` for the exact and the linearised quadratic alike.
+``(H_t / eta + Q)(w_{t+1} - w_t) = -(g_t - A' slack_t)`` for the exact and the linearised quadratic alike. What it needs
+is ``pull_t = A' slack_t``, which the constraint's step leaves for it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import averages, losses, metrics, penalties, stepsizes
-from ._jit import compiled, generic, inlined
-from .matrices import add_row, row_dot
+from ._jit import at, compiled, generic, inlined, is_registered
+from .matrices import add_row, differences, row_dot
 from .problem import GeneralB, NegativeIdentity, Problem
+from .quadratics import Separable
 
-__all__ = ["Explicit", "Implicit", "Method", "Model", "State", "algorithm1", "first_state", "model_of"]
+__all__ = [
+    "Edgewise",
+    "Explicit",
+    "Implicit",
+    "Method",
+    "Model",
+    "State",
+    "algorithm1",
+    "first_state",
+    "model_of",
+    "show_v",
+]
 
 
 class Model(NamedTuple):
@@ -56,6 +69,7 @@ class State(NamedTuple):
     v: np.ndarray
     theta: np.ndarray
     slack: np.ndarray
+    pull: np.ndarray
     w_sum: np.ndarray  # w_1 + ... + w_T
     v_sum: np.ndarray  # v_2 + ... + v_{T+1}, kept where B is not -I
     w_average: np.ndarray
@@ -76,6 +90,18 @@ class Implicit(NamedTuple):
     along: np.ndarray
 
 
+class Edgewise(NamedTuple):
+    """``B = -I``, and each row of A the difference of two coordinates: the constraint edge by edge.
+
+    ``weight`` and ``b`` are None where all weights are 1 and all b are 0.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    weight: Any
+    b: Any
+
+
 @compiled
 def algorithm1(model, method, block, state, samples, batch_size):
     """Run Algorithm 1 over the rows in ``samples``, a batch of them for each iteration."""
@@ -83,23 +109,28 @@ def algorithm1(model, method, block, state, samples, batch_size):
         batch = samples[first : first + batch_size]
         state.t[0] += 1
         state.eta[0] = stepsizes.size(method.step, state.t[0], state.w)
-        subgradient(method.subgradient, model, method, block, state, batch)  # g_t = l'(w_t, xi_t)
-        metrics.observe(method.metric, state.g)  # H_t
-        argmin_w(model, method, state)  # w_{t+1} = argmin_w L_{beta,t}(w, v_t, theta_t)
-        argmin_v(model.B, model, method.beta, state)  # v_{t+1} = argmin_v L_{beta,t}(w_{t+1}, v, theta_t)
-        ascend_theta(model.B, model, method.beta, state)  # theta_{t+1} = theta_t - beta (A w_{t+1} + B v_{t+1} - b)
+        # g_t = l'(w_t, xi_t)
+        subgradient(method.subgradient, model, method, block, state, batch)
+        # H_t, and w_{t+1} = argmin_w L_{beta,t}(w, v_t, theta_t)
+        observe_and_argmin_w(method.Q, model, method, state)
+        # v_{t+1} = argmin_v L_{beta,t}(w_{t+1}, v, theta_t), theta_{t+1} = theta_t - beta (A w_{t+1} + B v_{t+1} - b)
+        argmin_v_and_ascend(model.B, model, method.beta, state)
         keep_average(method.average, state)
+
+
+@compiled
+def next_gradient(model, method, block, state, batch):
+    """g_t alone, into ``state.g``."""
+    subgradient(method.subgradient, model, method, block, state, batch)
 
 
 @generic
 def subgradient(kind, model, method, block, state, batch):
-    """``g_t``: the mean over the batch of ``c_i loss'(<x_i, w>, y_i) x_i``, plus ``gamma w_t``."""
+    """``g_t``: the mean over the batch of ``c_i loss'(<x_i, w>, y_i) x_i``, added to ``gamma w_t``, which is there."""
 
 
 @subgradient.register
 def _(kind: Explicit, model, method, block, state, batch):
-    for j in range(len(state.w)):
-        state.g[j] = model.gamma[j] * state.w[j]
     for i in batch:
         slope = losses.slope(model.loss, row_dot(block.X, i, state.w), block.y[i])
         if slope != 0.0:
@@ -111,8 +142,6 @@ def _(kind: Implicit, model, method, block, state, batch):
     # Without the loss the w-step would end at w0; along x the loss pulls it to w0 - s M^{-1} x, and the scalar prox
     # finds the prediction z there, hence the slope s.
     i = batch[0]
-    for j in range(len(state.w)):
-        state.g[j] = model.gamma[j] * state.w[j]
     solve_w_step(model, method, state)
     z0 = row_dot(block.X, i, state.w) - row_dot(block.X, i, state.move)
     state.rhs[:] = 0.0
@@ -124,26 +153,92 @@ def _(kind: Implicit, model, method, block, state, batch):
         add_row(block.X, i, (z0 - z) / q, state.g)
 
 
-@inlined
-def argmin_w(model, method, state):
+@generic
+def observe_and_argmin_w(Q, model, method, state):
+    """``H_t``, ``w_{t+1}``, and ``gamma w_{t+1}`` for the next gradient to be added to."""
+
+
+@observe_and_argmin_w.register(object)
+def _(Q, model, method, state):
+    metrics.observe(method.metric, state.g)
     solve_w_step(model, method, state)
     for j in range(len(state.w)):
         state.w_sum[j] += state.w[j]
         state.w[j] -= state.move[j]
-    penalties.prox(model.w_set, state.w, 1.0, state.w)
-    for k in range(len(state.Aw)):
-        state.Aw[k] = row_dot(model.A, k, state.w)
+        state.g[j] = model.gamma[j] * state.w[j]
+
+
+@observe_and_argmin_w.register
+def _(Q: Separable, model, method, state):
+    # Metric and quadratic are diagonal: all of it coordinate by coordinate, and a set of w is met by clipping.
+    inverse_eta = 1.0 / state.eta[0]
+    for j in range(len(state.w)):
+        h = inverse_eta * metrics.observe_at(method.metric, j, state.g[j], method.a) + Q.m[j]
+        w = penalties.prox_at(model.w_set, j, state.w[j] - (state.g[j] - state.pull[j]) / h, 1.0)
+        state.w_sum[j] += state.w[j]
+        state.w[j] = w
+        state.g[j] = model.gamma[j] * w
 
 
 @inlined
 def solve_w_step(model, method, state):
     """``(H_t / eta + Q) move = g_t - A' slack_t``."""
     for j in range(len(state.g)):
-        state.rhs[j] = state.g[j]
+        state.rhs[j] = state.g[j] - state.pull[j]
+    metrics.solve(method.metric, method.a, 1.0 / state.eta[0], method.Q, state.rhs, state.move)
+
+
+@generic
+def argmin_v_and_ascend(B, model, beta, state):
+    """``v_{t+1}``, ``theta_{t+1}``, and the pull of both on the next w."""
+
+
+@argmin_v_and_ascend.register(object)
+def _(B, model, beta, state):
+    for k in range(len(state.Aw)):
+        state.Aw[k] = row_dot(model.A, k, state.w)
+    argmin_v(B, model, beta, state)
+    ascend_theta(B, model, beta, state)
+    state.pull[:] = 0.0
     for k in range(len(state.slack)):
         if state.slack[k] != 0.0:
-            add_row(model.A, k, -state.slack[k], state.rhs)
-    metrics.solve(method.metric, method.a, 1.0 / state.eta[0], method.Q, state.rhs, state.move)
+            add_row(model.A, k, state.slack[k], state.pull)
+
+
+@argmin_v_and_ascend.register
+def _(B: Edgewise, model, beta, state):
+    # Edges that follow each other share their first end and would wait for each other's sum: four far apart go side by
+    # side. v is not kept (`show_v`).
+    state.pull[:] = 0.0
+    quarter = len(state.theta) // 4
+    for k in range(quarter):
+        visit_edge(B, model, beta, state, k)
+        visit_edge(B, model, beta, state, k + quarter)
+        visit_edge(B, model, beta, state, k + 2 * quarter)
+        visit_edge(B, model, beta, state, k + 3 * quarter)
+    for k in range(4 * quarter, len(state.theta)):
+        visit_edge(B, model, beta, state, k)
+
+
+@inlined
+def visit_edge(B, model, beta, state, k):
+    """By Moreau's identity the prox of the penalty's conjugate gives theta_{t+1} without v_{t+1}."""
+    i, j = B.first[k], B.second[k]
+    gap = at(B.weight, k) * (state.w[i] - state.w[j]) - at(B.b, k, 0.0)
+    before = state.theta[k]
+    theta = penalties.dual_prox_at(model.penalty, k, before - beta * gap, beta)
+    state.theta[k] = theta
+    slack = at(B.weight, k) * (theta + theta - before)
+    state.pull[i] += slack
+    state.pull[j] -= slack
+
+
+@compiled
+def show_v(model, beta, state):
+    """The v that follows from w_{t+1} and from the theta_t that was before it, where the loop keeps none."""
+    for k in range(len(state.Aw)):
+        state.Aw[k] = row_dot(model.A, k, state.w)
+    argmin_v(NegativeIdentity(), model, beta, state)
 
 
 @generic
@@ -203,10 +298,14 @@ def keep_average(average, state):
             state.w_average[j] += rho * (state.w[j] - state.w_average[j])
 
 
-def model_of(problem: Problem) -> Model:
-    """The problem in the form of the loop."""
+def model_of(problem: Problem, edgewise: bool = True) -> Model:
+    """The problem in the form of the loop; where it can, the constraint goes edge by edge."""
     B, penalty, tau_factor = problem.v_step
     w_set = penalties.Zero() if problem.w_set is None else problem.w_set
+    ends = differences(problem.A) if edgewise and problem.B is None else None
+    if ends is not None and is_registered(penalties.prox_at, penalty):
+        first, second, weight = ends
+        B = Edgewise(first, second, weight if (weight != 1.0).any() else None, problem.b if problem.b.any() else None)
     return Model(problem.loss, penalty, tau_factor, w_set, problem.A, B, problem.b, problem.gamma)
 
 
@@ -214,6 +313,7 @@ def first_state(problem: Problem, w: np.ndarray, v: np.ndarray, theta: np.ndarra
     """The state before the first iteration."""
     d, m, p = problem.d, problem.m, problem.p
     slack = theta - beta * problem.residual(w, v)
+    pull = problem.times_A_transposed(slack)
     sums = np.zeros(d), np.zeros(p), w.copy()
-    work = (np.zeros(length) for length in (d, d, d, m, p))
-    return State(np.zeros(1, np.int64), np.zeros(1), w.copy(), v.copy(), theta.copy(), slack, *sums, *work)
+    work = (problem.gamma * w, *(np.zeros(length) for length in (d, d, m, p)))
+    return State(np.zeros(1, np.int64), np.zeros(1), w.copy(), v.copy(), theta.copy(), slack, pull, *sums, *work)

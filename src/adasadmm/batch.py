@@ -68,7 +68,7 @@ class BatchRun:
                 f"batch ADMM with {problem.d} features factors a matrix and needs {need / 2**30:.1f} GiB, this machine "
                 f"has {have / 2**30:.1f} GiB; use AdaSADMM()"
             )
-        self.problem, self.solver, self.model = problem, solver, model_of(problem)
+        self.problem, self.solver, self.model = problem, solver, model_of(problem, edgewise=False)
         self.beta_z = FIRST_BETA
         self.beta = FIRST_BETA if solver.beta == "auto" else float(solver.beta)
         self.state = first_state(problem, w, v, theta, self.beta)
@@ -230,7 +230,7 @@ class BatchRun:
         if problem.rows is not self.problem.rows:
             return BatchRun(problem, self.solver, self.state.w, self.state.v, self.state.theta)
         fork = copy.copy(self)
-        fork.problem, fork.model, fork.certificate = problem, model_of(problem), None
+        fork.problem, fork.model, fork.certificate = problem, model_of(problem, edgewise=False), None
         if problem is not self.problem:  # another penalty wants another balance
             fork.begun = self.iteration
         fork.state = copy.deepcopy(self.state)

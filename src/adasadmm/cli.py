@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shlex
 import sys
 from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
@@ -79,17 +81,17 @@ def _add_reproduce(commands: Any) -> None:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
-    return number
+    with contextlib.suppress(ValueError):
+        if (number := int(text)) >= 1:
+            return number
+    raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, got {text}")
 
 
 def _positive(text: str) -> float:
-    number = float(text)
-    if not 0.0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
-    return number
+    with contextlib.suppress(ValueError):
+        if 0.0 < (number := float(text)) < float("inf"):
+            return number
+    raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -141,16 +143,23 @@ def _reproduce(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"\nStopped. What is finished is in {plan.out}; the same command goes on there.", file=sys.stderr)
         return 130
+    except BrokenExecutor:
+        print(
+            "\nadasadmm: the system ended one of the processes, mostly for lack of memory. What is finished is in "
+            f"{plan.out}; the same command goes on there, and with a smaller --jobs needs less memory.",
+            file=sys.stderr,
+        )
+        return 1
     study = outcome.study
     if options.json:
         print(json.dumps(study.records))
     else:
+        width = max(len(claim.verdict) for claim in study.claims)
         for claim in study.claims:
-            print(f"{claim.verdict:<18} {claim.text}")
+            print(f"{claim.verdict:<{width}}  {claim.text}")
         print("Written: " + ", ".join(str(file) for file in outcome.files))
     for failure in study.failures:
-        where = failure.dataset if failure.seed < 0 else f"{failure.dataset}, {failure.algorithm}, seed {failure.seed}"
-        print(f"failed: {where}: {failure.message}", file=sys.stderr)
+        print(f"failed: {failure.where}: {failure.message}", file=sys.stderr)
     return 1 if study.failures else 0
 
 

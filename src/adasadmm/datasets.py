@@ -130,8 +130,9 @@ def digest(X: Any, y: Any) -> str:
 
 
 def _canonical(X: Any) -> sp.csr_array:
-    """A copy with each row's entries in order, one for each place, and none that is 0."""
+    """A copy with each row's entries in order, one for each place, none that is 0; indices of 32 bits, as is usual."""
     X = sp.csr_array(X, dtype=np.float64, copy=True)
+    X.indptr, X.indices = X.indptr.astype(np.int32), X.indices.astype(np.int32)
     X.sum_duplicates()
     X.eliminate_zeros()
     return X

@@ -21,12 +21,14 @@ __all__ = [
     "as_part",
     "as_rows",
     "as_vector",
+    "differences",
     "gram",
     "product",
     "row_dot",
     "transposed_product",
 ]
 
+UNSIGNED: dict[type, type] = {np.int32: np.uint32, np.int64: np.uint64}
 _GRAM_BLOCK = 2**24  # numbers in the dense piece of X that one step of `gram` works on: 128 MiB
 
 
@@ -41,7 +43,7 @@ class Dense(NamedTuple):
 
 
 class CSR(NamedTuple):
-    """Rows of a compressed sparse matrix."""
+    """Rows of a compressed sparse matrix. Its indices are unsigned: compiled code need not ask for their sign."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -116,6 +118,16 @@ def _(M: CSR, i, scale, out):
 def _(M: WithIntercept, i, scale, out):
     add_row(M.rows, i, scale, out)
     out[-1] += scale
+
+
+def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """``first``, ``second`` and ``weight`` where each row of A is ``weight (w_first - w_second)``; None where not."""
+    if (np.diff(A.indptr) != 2).any():
+        return None
+    ends, values = A.indices.reshape(-1, 2), A.data.reshape(-1, 2)
+    if (values[:, 0] != -values[:, 1]).any():
+        return None
+    return ends[:, 0].copy(), ends[:, 1].copy(), values[:, 0].copy()
 
 
 @compiled
@@ -201,7 +213,8 @@ def as_rows(matrix: Any, name: str = "X") -> Rows:
             matrix.sum_duplicates()
         width = index_type(matrix.nnz, max(matrix.shape))
         data = _finite(_plain(matrix.data, np.float64, name), name)
-        return CSR(data, _plain(matrix.indices, width, name), _plain(matrix.indptr, width, name), int(matrix.shape[1]))
+        indices: np.ndarray = _plain(matrix.indices, width, name).view(UNSIGNED[width])
+        return CSR(data, indices, _plain(matrix.indptr, width, name), int(matrix.shape[1]))
     array = _plain(matrix, np.float64, name)
     if array.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional, got shape {array.shape}")
@@ -263,7 +276,7 @@ def index_type(nnz: int, largest: int) -> type:
 
 def to_scipy(M: CSR) -> sp.csr_array:
     """A SciPy view of the same arrays."""
-    return sp.csr_array((M.data, M.indices, M.indptr), shape=M.shape)
+    return sp.csr_array((M.data, M.indices.view(M.indptr.dtype), M.indptr), shape=M.shape)
 
 
 def _plain(array: Any, dtype: type, name: str) -> np.ndarray:

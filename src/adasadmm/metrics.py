@@ -82,6 +82,11 @@ def apply(H, x, out):
     """``out = H x``, without ``a I``."""
 
 
+@generic
+def observe_at(H, j, g, a):
+    """Coordinate j of a diagonal metric: ``H_jj`` after g_j was seen, with ``a``."""
+
+
 @start.register
 def _(metric: Identity, d):
     return IdentityState(np.zeros(d))
@@ -90,6 +95,11 @@ def _(metric: Identity, d):
 @observe.register
 def _(H: IdentityState, g):
     pass
+
+
+@observe_at.register
+def _(H: IdentityState, j, g, a):
+    return 1.0
 
 
 @apply.register
@@ -107,6 +117,12 @@ def _(metric: Diagonal, d):
 def _(H: DiagonalState, g):
     for j in range(len(g)):
         H.squares[j] += g[j] * g[j]
+
+
+@observe_at.register
+def _(H: DiagonalState, j, g, a):
+    H.squares[j] += g * g
+    return a + np.sqrt(H.squares[j])
 
 
 @apply.register

@@ -1,6 +1,6 @@
 """The quadratic term Q of the w-step, and systems ``(diag(h) + Q) x = rhs``.
 
-- ``Linearized``: a diagonal majoriser of ``beta A'A``. Nothing to solve.
+- ``Separable`` and ``Linearized``: a diagonal majoriser of ``beta A'A``, beside a diagonal metric and any other.
 - ``Eliminated``: ``beta A'A`` itself, by sparse elimination; where a factor is dear, an old one preconditions
   conjugate gradients for some steps, since h moves slowly.
 - ``Iterated``: ``beta A'A`` where elimination would fill in too much, by conjugate gradients alone.
@@ -10,7 +10,7 @@ The latter two may carry a ridge, a diagonal added to them (OADMM keeps ``gamma`
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,17 @@ from ._jit import generic, inlined
 from .elimination import Elimination
 from .matrices import CSR, add_row, row_dot, to_scipy
 
-__all__ = ["Eliminated", "Iterated", "Linearized", "add_to", "conjugate_gradients", "diagonal", "multiply", "solve"]
+__all__ = [
+    "Eliminated",
+    "Iterated",
+    "Linearized",
+    "Separable",
+    "add_to",
+    "conjugate_gradients",
+    "diagonal",
+    "multiply",
+    "solve",
+]
 
 CG_TOLERANCE = 1e-12  # of the residual, relative: far below what a stochastic step can feel
 CG_MOST = 1000
@@ -28,6 +38,12 @@ CG_FEW = 3.0  # iterations that a step with an old factor takes at least
 
 class Linearized(NamedTuple):
     """``Q = diag(m)``."""
+
+    m: np.ndarray
+
+
+class Separable(NamedTuple):
+    """``Q = diag(m)`` beside a metric that is diagonal, too."""
 
     m: np.ndarray
 
@@ -76,12 +92,12 @@ def exact(A: CSR, beta: float, ridge: np.ndarray) -> Eliminated | Iterated:
     return Eliminated(Q, factor, np.full(len(ridge), np.nan), np.array([np.inf, 0.0]), price, fare)
 
 
-def changing(Q: Linearized | Iterated | Eliminated) -> list[np.ndarray]:
+def changing(Q: Any) -> list[np.ndarray]:
     """The arrays that a solve writes and a later one reads."""
     return [Q.h, Q.spent, Q.factor.D, Q.factor.L] if isinstance(Q, Eliminated) else []
 
 
-def fork(Q: Linearized | Iterated | Eliminated) -> Linearized | Iterated | Eliminated:
+def fork(Q: Any) -> Any:
     """A copy that can go its own way."""
     if not isinstance(Q, Eliminated):
         return Q
@@ -164,12 +180,6 @@ def _(Q: Iterated, matrix):
 @generic
 def solve(Q, h, rhs, out):
     """Solve ``(diag(h) + Q) out = rhs``."""
-
-
-@solve.register
-def _(Q: Linearized, h, rhs, out):
-    for j in range(len(rhs)):
-        out[j] = rhs[j] / (h[j] + Q.m[j])
 
 
 @solve.register

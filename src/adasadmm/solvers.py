@@ -187,14 +187,18 @@ def quadratic(solver: Any, problem: Problem, beta: float) -> Any:
     """The quadratic of the w-step: ``beta A'A``, or its diagonal majoriser; OADMM keeps the ridge there."""
     ridge = problem.gamma.copy() if isinstance(solver, OADMM) else np.zeros(problem.d)
     if getattr(solver, "w_step", "exact") == "linearized":
-        return quadratics.Linearized(beta * quadratics.majoriser(problem.A))
+        m = beta * quadratics.majoriser(problem.A)
+        return quadratics.Separable(m) if _is_diagonal(solver) else quadratics.Linearized(m)
     return quadratics.exact(problem.A, beta, ridge)
 
 
 def keeps_w_set(solver: Any, problem: Problem) -> bool:
     """Whether the w-step itself can stay inside w_set: separable sets with a diagonal quadratic are clipped exactly."""
-    diagonal = isinstance(_metric(solver), (metrics.Identity, metrics.Diagonal))
-    return diagonal and getattr(solver, "w_step", "exact") == "linearized" and isinstance(problem.w_set, SEPARABLE_SETS)
+    return (
+        _is_diagonal(solver)
+        and getattr(solver, "w_step", "exact") == "linearized"
+        and isinstance(problem.w_set, SEPARABLE_SETS)
+    )
 
 
 def check_fits(solver: Any, problem: Problem) -> None:
@@ -226,6 +230,10 @@ def memory() -> float:
 def _metric(solver: Any) -> Any:
     metric = getattr(solver, "metric", "identity")
     return METRICS[metric] if isinstance(metric, str) else as_part(metric, "metric")
+
+
+def _is_diagonal(solver: Any) -> bool:
+    return isinstance(_metric(solver), (metrics.Identity, metrics.Diagonal))
 
 
 def _average(solver: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import duality, quadratics, solvers
-from .algorithm import Method, State, algorithm1, first_state, model_of
+from .algorithm import Edgewise, Method, State, algorithm1, first_state, model_of, next_gradient, show_v
 from .matrices import to_scipy
 from .problem import Problem
 from .trace import Certificate
@@ -33,6 +33,8 @@ class StochasticRun:
         self.visits, self.seconds = 0, 0.0
         self.slice_iterations = 256
         self._run(np.empty(0, np.int64))  # compile outside the clock
+        if isinstance(self.model.B, Edgewise):
+            show_v(self.model, self.beta, copy.deepcopy(self.state))
 
     def _run(self, samples: np.ndarray) -> None:
         algorithm1(self.model, self.method, self.problem.rows, self.state, samples, self.batch_size)
@@ -41,14 +43,29 @@ class StochasticRun:
         """Run over these rows; the v before the last iteration is kept for the dual residual."""
         start = time.perf_counter()
         last = max(0, (len(samples) - 1) // self.batch_size * self.batch_size)
-        self._run(samples[:last])
+        before = max(0, last - self.batch_size)
+        self._run(samples[:before])
+        self._run_with_v(samples[before:last])
         self.v_before[:] = self.state.v
-        self._run(samples[last:])
+        self._run_with_v(samples[last:])
         self.visits += len(samples)
         spent = time.perf_counter() - start
         self.seconds += spent
         if spent < 0.5 * SLICE_SECONDS:
             self.slice_iterations = min(2 * self.slice_iterations, 2**20)
+
+    def _run_with_v(self, batch: np.ndarray) -> None:
+        """One iteration, or none, after which v is known."""
+        theta = self.state.theta.copy()
+        self._run(batch)
+        if len(batch) and isinstance(self.model.B, Edgewise):
+            show_v(self.model, self.beta, self.state._replace(theta=theta))
+
+    def gradient(self, batch: np.ndarray) -> np.ndarray:
+        """The g_t that an iteration over this batch would take."""
+        state = self.state._replace(g=self.state.g.copy())
+        next_gradient(self.model, self.method, self.problem.rows, state, batch)
+        return state.g
 
     def slices(self, samples: np.ndarray) -> Iterator[np.ndarray]:
         """The rows in pieces of whole batches, each of about a tenth of a second."""

@@ -179,11 +179,12 @@ def _replay(run: StochasticRun, samples: np.ndarray, w_star: np.ndarray) -> dict
     total = dict.fromkeys(("bregman_sum", "step_sum", "gradient_sum"), 0.0)
     G = np.zeros_like(R)
     for first in range(0, len(samples), run.batch_size):
-        before = run.state.w - w_star
-        run.advance(samples[first : first + run.batch_size])
+        batch = samples[first : first + run.batch_size]
+        before, g = run.state.w - w_star, run.gradient(batch)
+        run.advance(batch)
         if not run.is_finite():
             raise ValueError(f"the run diverged in iteration {run.iteration}: try a smaller eta")
-        g, eta, after = run.state.g, run.eta, run.state.w - w_star
+        eta, after = run.eta, run.state.w - w_star
         H = _dense_metric(run)
         P = H + eta * R
         total["bregman_sum"] += float(before @ P @ before - after @ P @ after) / eta
@@ -204,7 +205,7 @@ def _replay(run: StochasticRun, samples: np.ndarray, w_star: np.ndarray) -> dict
 
 def _excess(run: StochasticRun) -> np.ndarray:
     """R, by which the quadratic of the w-step exceeds ``beta A'A``."""
-    if not isinstance(run.method.Q, quadratics.Linearized):
+    if not isinstance(run.method.Q, (quadratics.Linearized, quadratics.Separable)):
         return np.zeros((run.problem.d, run.problem.d))
     return np.diag(run.method.Q.m) - run.beta * gram(run.problem.A, np.ones(run.problem.m))
 

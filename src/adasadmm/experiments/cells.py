@@ -75,8 +75,6 @@ def _optimum(cell: Cell, options: Options, data_dir: str | None) -> dict[str, An
         "test_error": task.test_error(result.w),
         "edges": task.edges.tolist(),
         "names": list(task.names),
-        "train_rows": task.train.n,
-        "test_rows": task.held_out.n,
     }
 
 
@@ -123,6 +121,8 @@ def _run(cell: Cell, options: Options, data_dir: str | None) -> dict[str, Any]:
         "test_objective": task.held_out.objective(w_mean),
         "test_objective_last": task.held_out.objective(w),
         "status": status,
+        "train_rows": task.train.n,
+        "test_rows": task.held_out.n,
         "trace": trace,
         "w": w_mean.tolist(),
     }

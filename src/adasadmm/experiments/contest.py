@@ -95,11 +95,11 @@ def _follow_sgd(problem: Problem, epochs: float, seed: int, note: Note) -> str:
     model = SGDClassifier(alpha=float(problem.gamma[0]), average=True, fit_intercept=False, shuffle=False)
     X, y = matrices.plain(problem.rows.X), problem.rows.y
     rng = np.random.default_rng(seed)
-    visits, seconds = 0, 0.0
+    visits, seconds, total = 0, 0.0, round(epochs * problem.n)
     note(0.0, 0.0, np.zeros(problem.d), np.zeros(problem.d))
     with one_blas_thread():
-        while visits < epochs * problem.n:
-            order = rng.permutation(problem.n)[: round(epochs * problem.n) - visits]
+        while visits < total:
+            order = rng.permutation(problem.n)[: total - visits]
             for rows in np.array_split(order, POINTS_AN_EPOCH):
                 if not len(rows):
                     continue

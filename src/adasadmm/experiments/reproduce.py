@@ -23,7 +23,7 @@ from ..report.study import Failure, LearntGraph, Study
 from .cells import TUNING_SEED, Cell, compute
 from .claims import claims
 from .contest import ALGORITHMS, PAPERS, Options, label
-from .settings import GRID, NOTES, PAPER_TABLE, SETTINGS
+from .settings import GRID, NOTES, PAPER_TABLE, settings
 from .store import Store
 
 __all__ = ["BUNDLED", "PAPER", "Outcome", "Plan", "checked", "cpu_count", "reproduce"]
@@ -75,7 +75,7 @@ def checked(plan: Plan, chosen: bool) -> Plan:
     if found:
         return plan
     if chosen or plan.data_dir is not None or os.environ.get("ADASADMM_DATA"):
-        raise ValueError("\n".join(failure.message for failure in failures))
+        raise ValueError("\n".join(dict.fromkeys(failure.message for failure in failures)))
     return plan._replace(datasets=BUNDLED)
 
 
@@ -113,6 +113,8 @@ def reproduce(plan: Plan, progress: bool = True) -> Outcome:
             for s in range(plan.seeds)
             if etas.get((d, a), "fixed") is not None
         ]
+        diverged = "every step size of the grid failed or diverged on the hold-out"
+        failures += [Failure(d, a, -1, diverged) for (d, a), eta in etas.items() if eta is None]
         finished = {done.cell: done for done in _finish(runs, plan, store, rows, bar)}
     failures += [
         Failure(done.cell.dataset, done.cell.algorithm or "optimum", done.cell.seed, done.error)
@@ -171,7 +173,8 @@ def _attempt(cell: Cell, options: Options, data_dir: str | None) -> Finished:
     try:
         return Finished(cell, compute(cell, options, data_dir))
     except Exception as error:
-        return Finished(cell, None, f"{type(error).__name__}: {error}")
+        trial = f"eta {cell.eta:g} on the hold-out: " if cell.kind == "trial" else ""
+        return Finished(cell, None, f"{trial}{type(error).__name__}: {error}")
 
 
 _BAR = "{percentage:3.0f} % |{bar:24}| {elapsed}, {remaining} left | last: {desc}"
@@ -206,8 +209,6 @@ def _record(run: Finished, optimum: Finished) -> dict[str, Any]:
         "optimum": known.get("optimum"),
         "optimum_gap": known.get("gap"),
         "optimum_test_error": known.get("test_error"),
-        "train_rows": known.get("train_rows"),
-        "test_rows": known.get("test_rows"),
         "trace": figures["trace"],
         "w": figures["w"],
     }
@@ -223,7 +224,7 @@ def _study(
         papers=PAPERS,
         known={name: PAPER_TABLE[name] for name in names if name in PAPER_TABLE},
         claims=claims(records),
-        settings=SETTINGS,
+        settings=settings(plan.options.epochs, plan.seeds, plan.options.w_step, plan.options.exact_root),
         failures=failures,
         graphs=[graph for name in names for graph in _learnt_graph(name, records, prepared)],
         about=_about(plan, seconds),

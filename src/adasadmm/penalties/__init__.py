@@ -16,7 +16,7 @@ array([ 2.,  0., -1.])
 from __future__ import annotations
 
 # Names that are not in __all__ serve other files of this package.
-from ._generic import check, conjugate, domain, indices, prox, total_value, value  # noqa: F401
+from ._generic import check, conjugate, domain, dual_prox_at, indices, prox, prox_at, total_value, value  # noqa: F401
 from .norms import L1, PENALTIES, ElasticNet, GroupL2, L2Squared, Zero  # noqa: F401
 from .sets import SEPARABLE_SETS, SETS, Box, L2Ball, NonNegative, Simplex  # noqa: F401
 from .stack import Part, Stack, linked, parts_of, violation  # noqa: F401
@@ -35,7 +35,9 @@ __all__ = [
     "check",
     "conjugate",
     "domain",
+    "dual_prox_at",
     "prox",
+    "prox_at",
     "value",
     "violation",
 ]

@@ -20,6 +20,27 @@ def prox(penalty, x, tau, out):
     """``argmin_v penalty(v) + |v - x|^2 / (2 tau)``, written to ``out`` (which may be ``x`` itself)."""
 
 
+@generic
+def prox_at(penalty, k, x, tau):
+    """The prox of coordinate k alone, at the number ``x``: for penalties that are a sum over coordinates."""
+
+
+@generic
+def dual_prox_at(penalty, k, x, beta):
+    """``x + beta v`` with the v that is the prox at ``-x / beta``: theta_{t+1} for ``x = theta_t - beta (A w - b)``."""
+
+
+@dual_prox_at.register(object)
+def _(penalty, k, x, beta):
+    return x + beta * prox_at(penalty, k, -x / beta, 1.0 / beta)
+
+
+def elementwise(penalty, x, tau, out):
+    """The prox of a sum over coordinates; registered as `prox` for penalties that have a `prox_at`."""
+    for k in range(len(x)):
+        out[k] = prox_at(penalty, k, x[k], tau)
+
+
 @compiled
 def total_value(penalty, v):
     """The value, compiled: for a Python caller with a long v. A stack comes linked."""

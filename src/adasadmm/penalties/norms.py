@@ -9,7 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._jit import at, inlined
-from ._generic import check, check_rows, conjugate, domain, indices, joined, prox, value
+from ._generic import (
+    check,
+    check_rows,
+    conjugate,
+    domain,
+    dual_prox_at,
+    elementwise,
+    indices,
+    joined,
+    prox,
+    prox_at,
+    value,
+)
 
 # --- none ------------------------------------------------------------------------------------------------------------
 
@@ -23,10 +35,9 @@ def _(penalty: Zero, v):
     return 0.0
 
 
-@prox.register
-def _(penalty: Zero, x, tau, out):
-    for k in range(len(x)):
-        out[k] = x[k]
+@prox_at.register
+def _(penalty: Zero, k, x, tau):
+    return x
 
 
 @conjugate.register
@@ -57,11 +68,16 @@ def _(penalty: L1, v):
     return penalty.nu * total
 
 
-@prox.register
-def _(penalty: L1, x, tau, out):
-    for k in range(len(x)):
-        threshold = tau * penalty.nu * at(penalty.weights, k)
-        out[k] = x[k] - min(max(x[k], -threshold), threshold)
+@prox_at.register
+def _(penalty: L1, k, x, tau):
+    threshold = tau * penalty.nu * at(penalty.weights, k)
+    return x - min(max(x, -threshold), threshold)
+
+
+@dual_prox_at.register
+def _(penalty: L1, k, x, beta):
+    limit = penalty.nu * at(penalty.weights, k)
+    return min(max(x, -limit), limit)
 
 
 @conjugate.register
@@ -98,11 +114,9 @@ def _(penalty: L2Squared, v):
     return 0.5 * penalty.nu * total
 
 
-@prox.register
-def _(penalty: L2Squared, x, tau, out):
-    shrink = 1.0 / (1.0 + tau * penalty.nu)
-    for k in range(len(x)):
-        out[k] = shrink * x[k]
+@prox_at.register
+def _(penalty: L2Squared, k, x, tau):
+    return x / (1.0 + tau * penalty.nu)
 
 
 @conjugate.register
@@ -138,12 +152,10 @@ def _(penalty: ElasticNet, v):
     return penalty.nu * total
 
 
-@prox.register
-def _(penalty: ElasticNet, x, tau, out):
+@prox_at.register
+def _(penalty: ElasticNet, k, x, tau):
     threshold = tau * penalty.nu * penalty.l1_ratio
-    shrink = 1.0 / (1.0 + tau * penalty.nu * (1.0 - penalty.l1_ratio))
-    for k in range(len(x)):
-        out[k] = shrink * (x[k] - min(max(x[k], -threshold), threshold))
+    return (x - min(max(x, -threshold), threshold)) / (1.0 + tau * penalty.nu * (1.0 - penalty.l1_ratio))
 
 
 @conjugate.register
@@ -254,6 +266,9 @@ def _(penalty, m):
 
 
 PENALTIES = (Zero, L1, L2Squared, ElasticNet, GroupL2)
+
+for separable in (Zero, L1, L2Squared, ElasticNet):
+    prox.register(separable)(elementwise)
 
 # --- parameters ------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._jit import at, inlined
-from ._generic import check, conjugate, domain, prox, value
+from ._generic import check, conjugate, domain, elementwise, prox, prox_at, value
 
 # --- non-negative ----------------------------------------------------------------------------------------------------
 
@@ -17,10 +17,9 @@ class NonNegative(NamedTuple):
     """The set ``v >= 0``."""
 
 
-@prox.register
-def _(penalty: NonNegative, x, tau, out):
-    for k in range(len(x)):
-        out[k] = max(x[k], 0.0)
+@prox_at.register
+def _(penalty: NonNegative, k, x, tau):
+    return max(x, 0.0)
 
 
 @conjugate.register
@@ -43,10 +42,9 @@ class Box(NamedTuple):
     upper: Any
 
 
-@prox.register
-def _(penalty: Box, x, tau, out):
-    for k in range(len(x)):
-        out[k] = min(max(x[k], at(penalty.lower, k)), at(penalty.upper, k))
+@prox_at.register
+def _(penalty: Box, k, x, tau):
+    return min(max(x, at(penalty.lower, k)), at(penalty.upper, k))
 
 
 @conjugate.register
@@ -152,6 +150,9 @@ def _(penalty, m):
 
 SETS = (NonNegative, Box, L2Ball, Simplex)
 SEPARABLE_SETS = (NonNegative, Box)
+
+for separable in SEPARABLE_SETS:
+    prox.register(separable)(elementwise)
 
 
 def _no_value(penalty, v):

@@ -43,12 +43,16 @@ class Setting(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A cell that could not be run."""
+    """A cell that could not be run; a seed of -1 stands for all of them."""
 
     dataset: str
     algorithm: str
     seed: int
     message: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.dataset}, {self.algorithm}" + (f", seed {self.seed}" if self.seed >= 0 else "")
 
 
 class LearntGraph(NamedTuple):

@@ -62,7 +62,9 @@ def _settings(study: Study) -> str:
 
 
 def _failures(study: Study) -> str:
-    lines = [[one.dataset, one.algorithm, str(one.seed), one.message] for one in study.failures]
+    lines = [
+        [one.dataset, one.algorithm, str(one.seed) if one.seed >= 0 else "all", one.message] for one in study.failures
+    ]
     return _grid(("data set", "algorithm", "seed", "what happened"), lines, figures=False)
 
 

@@ -1,0 +1,61 @@
+"""What does a row cost? Ada-SADMM with the diagonal metric beside scikit-learn's averaged SGD, which knows no graph.
+
+    ADASADMM_DATA=... python benchmarks/row_visit.py [names of data sets]
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+
+import scipy.sparse as sp
+from sklearn.linear_model import SGDClassifier
+
+from adasadmm import L1, AdaSADMM, Hinge, Problem, datasets, graphs, solve
+
+REPEATS = 5
+EPOCHS = 3
+
+
+def problem_of(name: str) -> Problem:
+    data = datasets.load(name)
+    n, d = data.X.shape
+    A = graphs.incidence(graphs.glasso(data.X, penalty=0.01).edges, d=d)
+    return Problem(data.X, data.y, loss=Hinge(), penalty=L1(1 / n), A=A, gamma=1 / n)
+
+
+def ours(problem: Problem, solver: AdaSADMM) -> float:
+    """Seconds a row."""
+    result = solve(problem, solver, epochs=EPOCHS, trace_every=EPOCHS)
+    return result.trace["seconds"][-1] / (EPOCHS * problem.n)
+
+
+def sgd(X: sp.csr_matrix, y) -> float:
+    model = SGDClassifier(alpha=1 / len(y), average=True, fit_intercept=False, max_iter=EPOCHS, tol=None)
+    start = time.perf_counter()
+    model.fit(X, y)
+    return (time.perf_counter() - start) / (EPOCHS * len(y))
+
+
+if __name__ == "__main__":
+    solvers = {
+        "eta=1": AdaSADMM(eta=1.0),
+        'eta="auto"': AdaSADMM(average="step-weighted"),
+        "batch 8": AdaSADMM(eta=1.0, batch_size=8),
+        "batch 32": AdaSADMM(eta=1.0, batch_size=32),
+    }
+    for name in sys.argv[1:] or ("a9a", "news20", "w8a"):
+        problem, data = problem_of(name), datasets.load(name)
+        X = sp.csr_matrix(data.X)
+        for solver in solvers.values():
+            solve(problem, solver, epochs=0.1)  # compile
+        times: dict[str, list[float]] = {label: [] for label in ("SGD", *solvers)}
+        for _ in range(REPEATS):
+            times["SGD"].append(sgd(X, data.y))
+            for label, solver in solvers.items():
+                times[label].append(ours(problem, solver))
+        base = statistics.median(times["SGD"])
+        for label, found in times.items():
+            middle = statistics.median(found)
+            print(f"{name:10} {label:12} {1e6 * middle:8.3f} µs a row {middle / base:7.2f}")
