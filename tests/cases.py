@@ -161,6 +161,7 @@ class Case:
     metric: str = "diagonal"
     w_step: str = "linearized"
     layout: str = "dense"
+    A: str = "general"
     B: str = "-I"
     b: bool = False
     batch_size: int = 1
@@ -174,7 +175,7 @@ class Case:
         return "-".join(
             str(getattr(self, field.name)) if isinstance(field.default, str) else field.name
             for field in dataclasses.fields(self)
-            if (isinstance(field.default, str) and field.name not in ("B", "step", "average"))
+            if (isinstance(field.default, str) and field.name not in ("A", "B", "step", "average"))
             or getattr(self, field.name) != field.default
         )
 
@@ -191,6 +192,9 @@ class Case:
         """What both the package and the oracle are given."""
         rng = np.random.default_rng(2)
         A = 0.4 * rng.normal(size=(M, D)) * (rng.random((M, D)) < 0.6)
+        if self.A != "general":  # edges in no order, some twice, and of both directions
+            A = np.array([np.eye(D)[i] - np.eye(D)[j] for i, j in (rng.permutation(D)[:2] for _ in range(M))])
+            A *= rng.uniform(0.2, 0.9, size=(M, 1)) if self.A == "weighted graph" else 1.0
         B = MATRICES_B[self.B]
         p = M if B is None else B.shape[1]
         return {

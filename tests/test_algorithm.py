@@ -41,6 +41,7 @@ def whole_product():
     names = itertools.product(LOSSES, PENALTIES, METRICS, ("linearized", "exact"), LAYOUTS)
     for k, (loss, penalty, metric, w_step, layout) in enumerate(names):
         options = {
+            "A": ("general", "graph", "weighted graph")[k // 5 % 3],
             "B": ("-I", "orthogonal", "general")[k // 20 % 3],
             "b": k // 7 % 2 == 0,
             "batch_size": (1, 3)[k // 3 % 2],
@@ -63,6 +64,9 @@ COVERING = [  # the full and the lagging metric are one in compiled code
     Case("epsilon", "simplex", "diagonal", "linearized", "dense", w_set=BALL),
     Case("quantile", "box-each", "diagonal", "linearized", "dense", w_set=BOX, weights=True, average="polynomial"),
     Case("squared", "stack", "diagonal", "linearized", "dense", B="parts", b=True, gamma_each=True),
+    Case("hinge", "l1", "diagonal", "linearized", "csr", A="graph"),
+    Case("logistic", "elastic-net", "diagonal", "exact", "dense", A="weighted graph", b=True, w_set=BOX),
+    Case("squared", "weighted-l1", "lagging", "linearized", "dense", A="weighted graph", b=True, batch_size=3),
 ]
 IN_STACK = {"weighted-group", "non-negative", "box", "zero"}  # which also ends each stack
 

@@ -112,7 +112,7 @@ def test_the_table_has_every_cell(whole):
     for dataset in DATASETS:
         block = text.split(f"## {dataset}\n")[1].split("\n## ")[0]
         for algorithm, label in ALGORITHMS.items():
-            (line,) = [line for line in block.splitlines() if line.startswith(f"| {label} ")]
+            (line,) = [line for line in block.splitlines() if line.startswith(f"| {label}, eta = 0.5 ")]
             cells = [cell.strip() for cell in line.strip("|").split(" | ")]
             assert len(cells) == 10
             assert cells[1].startswith(f"{mean(whole, dataset, algorithm, 'objective'):.4f} ± ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _Wrong as error:
         print(f"adasadmm: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # `adasadmm ... | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except OSError as error:
         print(f"adasadmm: {error.strerror or error}: {error.filename or 'writing'}", file=sys.stderr)
         return 1
@@ -135,7 +139,8 @@ def _reproduce(options: argparse.Namespace) -> int:
     if plan.datasets == reproduce.BUNDLED and options.datasets is None:
         print(
             "None of the paper's data sets is here, and none could be downloaded: this runs on two that come with "
-            f"scikit-learn, {' and '.join(reproduce.BUNDLED)}. Give --data-dir for the paper's.",
+            f"scikit-learn, {' and '.join(reproduce.BUNDLED)}. For the paper's give --data-dir DIR, or let them be "
+            'downloaded: pip install "adasadmm[data]" and a network.',
             file=sys.stderr,
         )
     try:

@@ -66,10 +66,16 @@ class Row(NamedTuple):
 def rows(study: Study, dataset: str, algorithms: list[str] | tuple[str, ...]) -> list[Row]:
     """The rows of a data set, of those algorithms for which we or the paper have figures."""
     return [
-        Row(dataset, name, study.algorithms[name], _figures(study, dataset, name))
+        Row(dataset, name, study.algorithms[name] + _chosen(study, dataset, name), _figures(study, dataset, name))
         for name in study.algorithms
         if name in algorithms and (study.cell(dataset, name) or name in study.known.get(dataset, {}))
     ]
+
+
+def _chosen(study: Study, dataset: str, algorithm: str) -> str:
+    """The step size that was chosen for a data set, where there was a choice."""
+    etas = {run.get("eta") for run in study.cell(dataset, algorithm)}
+    return "".join(f", eta = {eta:g}" for eta in etas if isinstance(eta, float))
 
 
 def optimum(study: Study, dataset: str) -> float | None:
