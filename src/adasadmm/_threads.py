@@ -1,16 +1,21 @@
-"""The one place where BLAS threads are set: several of them slow small factorisations down tenfold."""
+"""The one place where threads are made or set.
+
+BLAS is held to one, since several slow small factorisations down tenfold; long passes over rows take all cores.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_blas_thread"]
+__all__ = ["one_blas_thread", "side_by_side"]
 
 _lock = threading.Lock()
 _inside = 0
@@ -48,3 +53,31 @@ def one_blas_thread() -> Iterator[None]:
             if _inside == 0:
                 for library, number in zip(_libraries(), _before, strict=True):
                     _set(library, number)
+
+
+def side_by_side(function: Callable[[Any], Any], pieces: Iterable[Any]) -> list[Any]:
+    """The results of a function that lets go of Python's lock, for each piece, in order, on all cores.
+
+    How many cores there are must not show in the results: that is for whoever cuts the pieces.
+    """
+    pieces = list(pieces)
+    if len(pieces) == 1 or _cores() == 1:
+        return [function(piece) for piece in pieces]
+    return list(_pool().map(function, pieces))
+
+
+@functools.cache
+def _cores() -> int:
+    """What this process may use; joblib gives its workers less through OMP_NUM_THREADS."""
+    has = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return min(has, int(told)) if told.isdigit() and int(told) > 0 else has
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_cores(), thread_name_prefix="adasadmm")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -21,6 +21,7 @@ import scipy.linalg
 
 from . import duality, losses, matrices
 from ._jit import compiled
+from ._threads import side_by_side
 from .algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
 from .matrices import add_row, gram, row_dot
 from .problem import Problem
@@ -75,6 +76,7 @@ class BatchRun:
         self.z = problem.predictions(w)
         self.u = np.zeros(problem.n)
         self.rows_pull = np.zeros(problem.d)  # X'C(z - u)
+        self.pieces = matrices.pieces(problem.rows.X)
         self.data_gram = gram(problem.rows.X, problem.rows.c / problem.n)
         self.constraint_gram = gram(problem.A, np.ones(problem.m))
         self.iteration, self.seconds = 0, 0.0
@@ -84,7 +86,7 @@ class BatchRun:
         self.certified_at = -1
         self._gather()
         self._factorise()
-        self._pass(0, 0)  # compile outside the clock
+        self._pass(slice(0, 0))  # compile outside the clock
         constraint_steps(self.model, self.beta, 1.0, first_state(problem, w, v, theta, self.beta))
 
     # --- one iteration -----------------------------------------------------------------------------------------------
@@ -99,8 +101,7 @@ class BatchRun:
             self.v_before[:] = self.state.v
             self.state.w_sum[:] += self.state.w
             self._argmin_w()
-            self.rows_pull[:] = 0.0
-            self._pass(0, self.problem.n)
+            self.rows_pull[:] = sum(side_by_side(self._pass, self.pieces))
             constraint_steps(self.model, self.beta, self.solver.relax, self.state)
             if self.problem.B is None:
                 self.state.v_sum[:] += self.state.v
@@ -114,19 +115,17 @@ class BatchRun:
         rhs = self.beta_z / problem.n * self.rows_pull + problem.times_A_transposed(dual) + self.hold * state.w
         state.w[:] = scipy.linalg.cho_solve(self.factor, rhs * self.scale, check_finite=False) * self.scale
 
-    def _pass(self, first: int, last: int) -> None:
-        pass_over_rows(
+    def _pass(self, rows: slice) -> np.ndarray:
+        """The pass over some rows; returns what they pull at w."""
+        out = np.zeros(self.problem.d)
+        loss, block, state, settings = (
             self.problem.loss,
             self.problem.rows,
-            self.state.w,
-            self.beta_z,
-            self.solver.relax,
-            self.z,
-            self.u,
-            self.rows_pull,
-            first,
-            last,
+            self.state,
+            (self.beta_z, self.solver.relax),
         )
+        pass_over_rows(loss, block, state.w, *settings, self.z, self.u, out, rows.start, rows.stop)
+        return out
 
     def _gather(self) -> None:
         matrices.transposed_product(self.problem.rows.X, self.problem.rows.c * (self.z - self.u), self.rows_pull)

@@ -6,12 +6,14 @@ Each variety of an array (Fortran order, read-only, 32-bit, ...) would be compil
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from ._jit import compiled, generic
+from ._threads import side_by_side
 
 __all__ = [
     "CSR",
@@ -29,7 +31,9 @@ __all__ = [
 ]
 
 UNSIGNED: dict[type, type] = {np.int32: np.uint32, np.int64: np.uint64}
-_GRAM_BLOCK = 2**24  # numbers in the dense piece of X that one step of `gram` works on: 128 MiB
+_GRAM_BLOCK = 2**21  # numbers in the dense block of X that one step of `gram` works on: 16 MiB
+_WORTH_THREADS = 2**21  # numbers in a matrix from which on threads gain more than they cost
+_PIECES = 4
 
 
 class Dense(NamedTuple):
@@ -146,15 +150,31 @@ def transposed_product(M, x, out):
             add_row(M, i, x[i], out)
 
 
+def pieces(M: Rows) -> list[slice]:
+    """The rows in pieces to be worked on side by side: as many as the matrix, not the machine, asks for."""
+    n = M.shape[0]
+    count = _PIECES if _size(M) > _WORTH_THREADS else 1
+    ends = [n * k // count for k in range(count + 1)]
+    return [slice(first, last) for first, last in itertools.pairwise(ends)]
+
+
+def _size(M: Rows) -> int:
+    return _size(M.rows) if isinstance(M, WithIntercept) else M.values.size if isinstance(M, Dense) else M.data.size
+
+
 def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
-    """``sum_i weights_i M_i M_i'``: blocks of rows, each made dense, so that BLAS does the work."""
-    n, d = M.shape
-    total = np.zeros((d, d))
-    rows = max(1, _GRAM_BLOCK // max(1, d))
-    for start in range(0, n, rows):
-        block = dense_block(M, slice(start, start + rows))
-        total += (block * weights[start : start + rows, None]).T @ block
-    return total
+    """``sum_i weights_i M_i M_i'``: pieces side by side, in blocks of rows that are made dense for BLAS."""
+
+    def of_piece(piece: slice) -> np.ndarray:
+        total = np.zeros((M.shape[1], M.shape[1]))
+        rows = max(1, _GRAM_BLOCK // max(1, M.shape[1]))
+        for start in range(piece.start, piece.stop, rows):
+            chosen = slice(start, min(start + rows, piece.stop))
+            block = dense_block(M, chosen)
+            total += (block * weights[chosen, None]).T @ block
+        return total
+
+    return sum(side_by_side(of_piece, pieces(M)))  # type: ignore[return-value]
 
 
 def dense_block(M: Rows, rows: slice) -> np.ndarray:
