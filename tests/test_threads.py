@@ -1,4 +1,4 @@
-"""BLAS threads are limited inside and given back outside; passes over rows give the same bits on any number of cores."""
+"""BLAS threads are limited inside, given back outside; passes over rows give the same bits on any number of cores."""
 
 import multiprocessing
 import threading

@@ -153,13 +153,14 @@ def transposed_product(M, x, out):
 def pieces(M: Rows) -> list[slice]:
     """The rows in pieces to be worked on side by side: as many as the matrix, not the machine, asks for."""
     n = M.shape[0]
-    count = _PIECES if _size(M) > _WORTH_THREADS else 1
+    count = _PIECES if size(M) > _WORTH_THREADS else 1
     ends = [n * k // count for k in range(count + 1)]
     return [slice(first, last) for first, last in itertools.pairwise(ends)]
 
 
-def _size(M: Rows) -> int:
-    return _size(M.rows) if isinstance(M, WithIntercept) else M.values.size if isinstance(M, Dense) else M.data.size
+def size(M: Rows) -> int:
+    """The numbers that are stored."""
+    return size(M.rows) if isinstance(M, WithIntercept) else M.values.size if isinstance(M, Dense) else M.data.size
 
 
 def gram(M: Rows, weights: np.ndarray) -> np.ndarray:

@@ -20,7 +20,9 @@ import numpy as np
 from . import quadratics
 from ._jit import compiled, generic
 
-__all__ = ["Diagonal", "Full", "Identity", "apply", "observe", "solve", "start"]
+__all__ = ["Diagonal", "Full", "Identity", "apply", "observe", "observe_at", "solve", "start"]
+
+WAITING = 64  # gradients that are gathered into G at once, by BLAS
 
 
 class Identity(NamedTuple):
@@ -51,13 +53,24 @@ class DiagonalState(NamedTuple):
 
 
 class FullState(NamedTuple):
+    """``P = a I + U diag(roots) U'`` with the root of an earlier G, or of this one.
+
+    ``G`` lacks the gradients that wait in the first rows of ``waiting``. ``inverse`` serves the w-step until P changes:
+    a Cholesky factor where every step has a root of its own; the inverse of ``P / eta + Q`` itself; or, where eta
+    changes, T with ``T'P T = I`` and ``T'Q T = diag(spread)``, which is good for every eta.
+    """
+
     a: float
     refresh: float
     G: np.ndarray
+    waiting: np.ndarray
     roots: np.ndarray
     U: np.ndarray
-    factor: np.ndarray
-    drift: np.ndarray  # sum |P^{-1} g_r|^2 since the last root, roots taken, 1/eta of the factor (0: none yet)
+    P_root_inverse: np.ndarray  # U diag(1 / (a + roots)): |its transpose times g| is |P^{-1} g|
+    inverse: np.ndarray
+    spread: np.ndarray
+    counts: np.ndarray  # gradients that wait, roots taken, and whether eta was seen to change
+    drift: np.ndarray  # sum |P^{-1} g_r|^2 since the last root, and the 1/eta of `inverse` (0: there is none yet)
 
 
 class IdentityState(NamedTuple):
@@ -133,42 +146,38 @@ def _(H: DiagonalState, x, out):
 
 @start.register
 def _(metric: Full, d):
-    return FullState(0.0, float(metric.refresh), *(np.zeros(s) for s in ((d, d), d, (d, d), (d, d), 3)))
+    arrays = [np.zeros(shape) for shape in ((d, d), (WAITING, d), d, (d, d), (d, d), (d, d), d)]
+    return FullState(0.0, float(metric.refresh), *arrays, np.zeros(3, np.int64), np.zeros(2))  # type: ignore[call-arg]
 
 
 @observe.register
 def _(H: FullState, g):
-    d = len(g)
-    for i in range(d):
-        if g[i] != 0.0:
-            for j in range(d):
-                H.G[i, j] += g[i] * g[j]
-    if H.refresh > 0.0 and H.drift[1] > 0.0:
-        turned = np.zeros_like(g)
-        for i in range(d):
-            if g[i] != 0.0:
-                for j in range(d):
-                    turned[j] += H.U[i, j] * g[i]
-        for j in range(d):
-            H.drift[0] += (turned[j] / (H.a + H.roots[j])) ** 2
-        if H.drift[0] <= H.refresh * d:
+    H.waiting[H.counts[0]] = g
+    H.counts[0] += 1
+    if H.refresh > 0.0 and H.counts[1] > 0:
+        turned = np.empty_like(g)
+        transposed_times(H.P_root_inverse, g, turned)
+        for j in range(len(g)):
+            H.drift[0] += turned[j] * turned[j]
+        if H.drift[0] <= H.refresh * len(g):
+            if H.counts[0] == len(H.waiting):
+                gather(H.waiting, H.G)
+                H.counts[0] = 0
             return
-    take_root(H.G, H.roots, H.U)
-    H.drift[0] = 0.0
-    H.drift[1] += 1.0
-    H.drift[2] = 0.0
+    gather(H.waiting[: H.counts[0]], H.G)
+    take_root(H.G, H.a, H.roots, H.U, H.P_root_inverse)
+    H.counts[0] = 0
+    H.counts[1] += 1
+    H.drift[:] = 0.0
 
 
 @apply.register
 def _(H: FullState, x, out):
-    d = len(x)
-    turned = np.zeros_like(x)
-    for i in range(d):
-        for j in range(d):
-            turned[j] += H.U[i, j] * x[i]
-    for i in range(d):
+    turned = np.empty_like(x)
+    transposed_times(H.U, x, turned)
+    for i in range(len(x)):
         out[i] = 0.0
-        for j in range(d):
+        for j in range(len(x)):
             out[i] += H.U[i, j] * H.roots[j] * turned[j]
 
 
@@ -222,33 +231,83 @@ def _(H: DiagonalState, a, inverse_eta, Q, rhs, out):
 
 @solve.register
 def _(H: FullState, a, inverse_eta, Q, rhs, out):
-    if H.drift[2] != inverse_eta:  # another root, or another step size, since the factor was made
-        H.factor[:] = 0.0
-        quadratics.add_to(Q, H.factor)
-        factorise(H.U, H.roots, a, inverse_eta, H.factor)
-        H.drift[2] = inverse_eta
-    substitute(H.factor, rhs, out)
+    if H.drift[1] != inverse_eta and not (H.counts[2] and H.drift[1] != 0.0):
+        H.counts[2] = H.counts[2] or H.drift[1] != 0.0  # the same root, but another step size
+        H.inverse[:] = 0.0
+        quadratics.add_to(Q, H.inverse)
+        if H.counts[2]:
+            diagonalise(H.P_root_inverse, a, H.roots, H.inverse, H.spread)
+        else:
+            factorise(H.U, H.roots, a, inverse_eta, H.inverse, H.refresh > 0.0)
+        H.drift[1] = inverse_eta
+    if H.counts[2]:
+        turned = np.empty_like(rhs)
+        transposed_times(H.inverse, rhs, turned)
+        for j in range(len(rhs)):
+            turned[j] /= inverse_eta + H.spread[j]
+        times(H.inverse, turned, out)
+    elif H.refresh > 0.0:
+        transposed_times(H.inverse, rhs, out)
+    else:
+        substitute(H.inverse, rhs, out)
 
 
-# --- LAPACK, behind doors that are compiled once for all losses and penalties -------------------------------------
+# --- dense algebra, behind doors that are compiled once for all losses and penalties ---------------------------------
 
 
 @compiled
-def take_root(G, roots, U):
+def transposed_times(M, x, out):
+    """``out = M' x`` by rows of M, four at a time, so that out is read and written less often."""
+    d = len(x)
+    out[:] = 0.0
+    for i in range(0, d - 3, 4):
+        a, b, c, e = x[i], x[i + 1], x[i + 2], x[i + 3]
+        for j in range(len(out)):
+            out[j] += a * M[i, j] + b * M[i + 1, j] + c * M[i + 2, j] + e * M[i + 3, j]
+    for i in range(d - d % 4, d):
+        for j in range(len(out)):
+            out[j] += x[i] * M[i, j]
+
+
+@compiled
+def times(M, x, out):
+    """``out = M x``."""
+    out[:] = np.dot(M, x)
+
+
+@compiled
+def gather(waiting, G):
+    """``G += waiting' waiting``."""
+    G += np.dot(waiting.T, waiting)
+
+
+@compiled
+def take_root(G, a, roots, U, P_root_inverse):
     """The eigenvectors of G and the square roots of its eigenvalues; rounding below 0 counts as 0."""
     values, vectors = np.linalg.eigh(G)
     for j in range(len(values)):
         roots[j] = np.sqrt(max(values[j], 0.0))
     U[:] = vectors
+    P_root_inverse[:] = vectors / (a + roots)
 
 
 @compiled
-def factorise(U, roots, a, inverse_eta, matrix):
-    """Replace ``matrix`` by the Cholesky factor of ``matrix + inverse_eta (a I + U diag(roots) U')``."""
+def factorise(U, roots, a, inverse_eta, matrix, invert):
+    """Replace Q in ``matrix`` by the factor of ``inverse_eta (a I + U diag(roots) U') + Q``, or invert it."""
     matrix += np.dot(U * (inverse_eta * roots), U.T)
     for j in range(len(roots)):
         matrix[j, j] += inverse_eta * a
-    matrix[:] = np.linalg.cholesky(matrix)
+    matrix[:] = np.linalg.inv(matrix) if invert else np.linalg.cholesky(matrix)
+
+
+@compiled
+def diagonalise(P_root_inverse, a, roots, matrix, spread):
+    """Replace Q in ``matrix`` by T with ``T'P T = I`` and ``T'Q T = diag(spread)``."""
+    half = P_root_inverse * np.sqrt(a + roots)  # U diag(a + roots)^{-1/2}
+    values, vectors = np.linalg.eigh(np.dot(half.T, np.dot(matrix, half)))
+    for j in range(len(values)):
+        spread[j] = max(values[j], 0.0)
+    matrix[:] = np.dot(half, vectors)
 
 
 @compiled

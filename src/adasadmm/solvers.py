@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import averages, losses, metrics, quadratics, stepsizes
+from . import averages, losses, matrices, metrics, quadratics, stepsizes
 from ._jit import is_registered
 from .algorithm import Explicit, Implicit, Method
 from .matrices import add_row, as_part, row_dot
@@ -22,6 +22,7 @@ METRICS = {"identity": metrics.Identity(), "diagonal": metrics.Diagonal(), "full
 AVERAGES = ("uniform", "polynomial", "step-weighted", "last")
 W_STEPS = ("exact", "linearized")
 FIRST_DISTANCE = 1e-3  # how far the first step of eta="auto" reaches, as a fraction of loss / gradient
+ITERATIONS_AN_EPOCH, RARER_AN_EPOCH = 5000, 1100  # what batch_size="auto" leaves
 UNIT_ROWS = 1000  # from which the sizes of a gradient and of the loss are taken
 
 
@@ -41,7 +42,9 @@ class AdaSADMM:
         The weight of the constraint; "auto" is the first non-zero gradient's largest entry squared, over the loss
         at the start: 1 for a hinge loss and features of size 1.
     w_step : {"linearized", "exact"}
-    batch_size : int
+    batch_size : int or "auto"
+        Rows of an iteration. "auto" is 1 unless there are so many rows that fewer iterations lose next to nothing
+        (`rows_of_an_iteration`).
     average : {"uniform", "polynomial", "step-weighted", "last"}
         Which mean ``result.w_average`` is.
     """
@@ -51,7 +54,7 @@ class AdaSADMM:
     a: float = 1.0
     beta: Any = 1.0
     w_step: str = "linearized"
-    batch_size: int = 1
+    batch_size: Any = 1
     average: str = "uniform"
 
     def __post_init__(self) -> None:
@@ -89,7 +92,7 @@ class SADMM:
     eta: Any = "1/(gamma t)"
     beta: Any = 1.0
     w_step: str = "exact"
-    batch_size: int = 1
+    batch_size: Any = 1
 
     def __post_init__(self) -> None:
         _check_eta(self.eta, ("1/(gamma t)",))
@@ -183,6 +186,24 @@ def units(problem: Problem, w: np.ndarray) -> tuple[float, float]:
     return slope or 1.0, value if 0.0 < value < math.inf else 1.0
 
 
+def rows_of_an_iteration(solver: Any, problem: Problem) -> int:
+    """The batch size; "auto" is the largest that leaves enough iterations in an epoch and still saves time.
+
+    Enough: 5,000 in all, and 1,100 with a row of the rarer sign where y has two values; on the paper's data sets the
+    objective after 2 epochs is then within 0.5 % of that of single rows. Time is saved while an iteration's own work,
+    over coordinates and edges, is more than half of that over its rows.
+    """
+    batch_size = getattr(solver, "batch_size", 1)
+    if batch_size != "auto":
+        return int(batch_size)
+    y = problem.rows.y
+    rarer = min(np.sum(y == y.min()), np.sum(y == y.max())) if ((y == y.min()) | (y == y.max())).all() else problem.n
+    enough = min(problem.n / ITERATIONS_AN_EPOCH, rarer / RARER_AN_EPOCH)
+    a_row = max(1.0, matrices.size(problem.rows.X) / problem.n)
+    saving = 2.0 * (problem.d + matrices.size(problem.A) / 2.0) / a_row
+    return max(1, int(min(enough, saving)))
+
+
 def quadratic(solver: Any, problem: Problem, beta: float) -> Any:
     """The quadratic of the w-step: ``beta A'A``, or its diagonal majoriser; OADMM keeps the ridge there."""
     ridge = problem.gamma.copy() if isinstance(solver, OADMM) else np.zeros(problem.d)
@@ -211,7 +232,7 @@ def check_fits(solver: Any, problem: Problem) -> None:
             f"register one with @adasadmm.losses.prox.register({name}), or use a stochastic solver such as AdaSADMM()"
         )
     if not isinstance(solver, ADMM) and isinstance(_metric(solver), metrics.Full):
-        need, have = 5 * 8 * problem.d**2, memory()
+        need, have = 6 * 8 * problem.d**2, memory()
         if need > 0.8 * have:
             raise ValueError(
                 f"a full metric of {problem.d} features needs {need / 2**30:.1f} GiB, this machine has "
@@ -291,5 +312,7 @@ def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 def _check_batch_size(batch_size: Any) -> None:
+    if isinstance(batch_size, str) and batch_size == "auto":
+        return
     if not isinstance(batch_size, (int, np.integer)) or isinstance(batch_size, bool) or batch_size < 1:
-        raise ValueError(f"batch_size must be a whole number >= 1, got {batch_size!r}")
+        raise ValueError(f'batch_size must be "auto" or a whole number >= 1, got {batch_size!r}')

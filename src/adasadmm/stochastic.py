@@ -26,7 +26,7 @@ class StochasticRun:
     def __init__(self, problem: Problem, solver: Any, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
         solvers.check_fits(solver, problem)
         self.problem, self.solver, self.model = problem, solver, model_of(problem)
-        self.batch_size = int(getattr(solver, "batch_size", 1))
+        self.batch_size = solvers.rows_of_an_iteration(solver, problem)
         self.method: Method = solvers.method(solver, problem, w)
         self.state: State = first_state(problem, w, v, theta, self.beta)
         self.w_first, self.theta_first, self.v_before = w.copy(), theta.copy(), v.copy()

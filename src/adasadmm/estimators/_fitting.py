@@ -71,10 +71,9 @@ def as_solver(estimator: Any, problem: Problem, streaming: bool = False) -> Any:
         name = "admm" if problem.d <= ADMM_MOST_FEATURES and not streaming else "ada-diag"
     if name == "admm":
         return ADMM(beta=estimator.beta)
-    batch_size = 1 if estimator.batch_size == "auto" else estimator.batch_size
     if name == "sadmm":
         eta = "1/(gamma t)" if estimator.eta == "auto" else estimator.eta
-        return SADMM(eta=eta, beta=estimator.beta, batch_size=batch_size)
+        return SADMM(eta=eta, beta=estimator.beta, batch_size=estimator.batch_size)
     average = estimator.average
     if average == "auto":
         average = "step-weighted" if estimator.eta == "auto" else "uniform"
@@ -83,7 +82,7 @@ def as_solver(estimator: Any, problem: Problem, streaming: bool = False) -> Any:
         eta=estimator.eta,
         a=estimator.a,
         beta=estimator.beta,
-        batch_size=batch_size,
+        batch_size=estimator.batch_size,
         average=average,
     )
 
