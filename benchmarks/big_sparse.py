@@ -1,15 +1,15 @@
 """A million features, two million edges, a million rows of 75 non-zeros: an epoch of Ada-SADMM.
 
-    python benchmarks/big_sparse.py [scale]      # scale 0.1: a tenth of everything
+python benchmarks/big_sparse.py [scale]      # scale 0.1: a tenth of everything
 """
 
 from __future__ import annotations
 
 import resource
-import sys
 import time
 
 import numpy as np
+import page
 import scipy.sparse as sp
 
 from adasadmm import L1, AdaSADMM, Hinge, Problem, graphs, solve
@@ -30,19 +30,21 @@ def generated(n: int, d: int, nnz: int, seed: int = 0) -> tuple[sp.csr_array, np
     return X, y, edges
 
 
-if __name__ == "__main__":
-    scale = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+def text() -> str:
+    scale = float((page.named() or ["1"])[0])
     X, y, edges = generated(int(1e6 * scale), int(1e6 * scale), 75)
     n, d = X.shape
-    start = time.perf_counter()
     problem = Problem(X, y, loss=Hinge(), penalty=L1(1 / n), A=graphs.incidence(edges, d=d), gamma=1 / n)
-    print(f"{problem}, {X.nnz:,} non-zeros; prepared in {time.perf_counter() - start:.1f} s")
-    for solver in (AdaSADMM(average="step-weighted", beta="auto", batch_size="auto"),):
-        start = time.perf_counter()
-        result = solve(problem, solver, epochs=1, trace_every=1)
-        seconds = time.perf_counter() - start
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(
-            f"{solver}: {seconds:.1f} s ({result.trace['seconds'][-1]:.1f} s in the loop, {result.run.batch_size} rows an "
-            f"iteration), objective {problem.objective(result.w_average):.4f}, peak memory {peak:.2f} GiB"
-        )
+    solver = AdaSADMM(average="step-weighted", beta="auto", batch_size="auto")
+    solve(problem, solver, epochs=0.001)  # compile
+    start = time.perf_counter()
+    result = solve(problem, solver, epochs=1, trace_every=1)
+    seconds = time.perf_counter() - start
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    head = ["rows", "features", "edges", "non-zeros", "rows an iteration", "seconds of an epoch", "peak memory, GiB"]
+    sizes = [f"{size:,}" for size in (n, d, len(edges), X.nnz, result.run.batch_size)]
+    return page.table(head, [[*sizes, f"{seconds:.0f}", f"{memory:.1f}"]])
+
+
+if __name__ == "__main__":
+    page.show(__file__, "benchmarks.md", text)

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+import page
+
 SCRIPT = """
 import time
 start = time.perf_counter()
@@ -26,17 +28,17 @@ print(f"{{imported - start:.2f}} {{time.perf_counter() - imported:.2f}}")
 """
 
 
-def main() -> None:
-    print(f"{'solver':<12}{'cache':<8}{'numba, scikit-learn':>20}{'import and first fit':>22}")
+def text() -> str:
+    rows = []
     for solver in ("auto", "ada-diag"):
         with tempfile.TemporaryDirectory() as cache:
             for state in ("empty", "warm", "warm"):
                 environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
                 command = [sys.executable, "-c", SCRIPT.format(solver=solver)]
                 out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-                libraries, own = out.split()
-                print(f"{solver:<12}{state:<8}{libraries:>18} s{own:>20} s", flush=True)
+                rows.append([solver, state, *out.split()])
+    return page.table(["solver", "cache", "import of numba and scikit-learn, s", "our import and first fit, s"], rows)
 
 
 if __name__ == "__main__":
-    main()
+    page.show(__file__, "benchmarks.md", text)

@@ -8,32 +8,25 @@ Needs cvxpy with Clarabel (extra ``bench``): its optimum says whether the gap th
 
 from __future__ import annotations
 
-import datetime
 import math
-import os
-import re
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
+import page
 import sklearn
 
 from adasadmm import L1, AdaSADMM, GraphGuidedClassifier, Hinge, Problem, graphs, solve
 from adasadmm.datasets import PAPER, load
 
-PAGE = Path(__file__).parents[1] / "docs" / "estimators.md"
-BEGIN, END = "<!-- benchmarks/defaults.py: begin -->", "<!-- benchmarks/defaults.py: end -->"
 GRID = [2.0**k for k in range(-5, 6)]  # the paper's step sizes
 SEEDS = range(3)
 WANTED = {"a9a": 0.01, "news20": 0.01, "splice": 0.05, "svmguide3": 0.05, "w8a": 0.05}  # above the best of the grid
 
-NOTHING_SET = (
-    "| data | X | seconds | graph | edges | iterations | objective | optimum | above | gap | true | warnings |"
-)
-NO_STEP_SIZE = "| data | objective | best of grid | at | above best | as wanted | of f(0) |"
+NOTHING_SET = "data, X, seconds, graph, edges, iterations, objective, optimum, above, gap, true, warnings".split(", ")
+NO_STEP_SIZE = "data, objective, best of grid, at, above best, as wanted, of f(0)".split(", ")
 
 
 def nothing_set(name: str) -> list[str]:
@@ -103,45 +96,27 @@ def no_step_size(name: str) -> list[str]:
     return [name, f"{ours:.4f}", f"{best:.4f}", how, f"{excess:+.2%}", verdict, f"{of_start:+.2%}"]
 
 
-def table(head: str, rows: list[list[str]]) -> str:
-    lines = [head, re.sub(r"[^|]+", "---", head), *("| " + " | ".join(row) + " |" for row in rows)]
-    return "\n".join(lines)
-
-
-def text(names: list[str]) -> str:
+def text() -> str:
     first, second = [], []
-    for name in names:
+    for name in page.named() or PAPER:
         print(f"{name} ...", file=sys.stderr)
         first.append(nothing_set(name))
         second.append(no_step_size(name))
-    where = f"{os.cpu_count()} cores, scikit-learn {sklearn.__version__}, cvxpy {cp.__version__}"
     return f"""\
-`python benchmarks/defaults.py`, {datetime.date.today()}: {where}; compiling is not timed.
+scikit-learn {sklearn.__version__}, cvxpy {cp.__version__}; compiling is not timed.
 
 `GraphGuidedClassifier().fit(X, y)`, nothing set, all rows. The optimum is Clarabel's for the same graph (hinge loss,
 free intercept, alpha = l2 = 1/n). A gap is true where the objective lies no further above the optimum than it says.
 
-{table(NOTHING_SET, first)}
+{page.table(NOTHING_SET, first)}
 
 `GraphGuidedClassifier(solver="ada-diag", max_iter=2, fit_intercept=False).fit(X, y)`, nothing else set, against the
 best of the paper's step sizes 2^-5 to 2^5 (same graph, rows and epochs; beta = a = 1; the last iterate or the uniform
 mean, whichever is better), mean objective over {len(SEEDS)} seeds. The last column is the difference as a share of the
 objective at 0: the optimum of mushrooms is so small that a ratio says little.
 
-{table(NO_STEP_SIZE, second)}
-"""
-
-
-def main(arguments: list[str]) -> None:
-    names = [argument for argument in arguments if not argument.startswith("-")] or list(PAPER)
-    if "--print" in arguments:
-        print(text(names))
-        return
-    page = PAGE.read_text()
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{text(names)}{END}{after}")
+{page.table(NO_STEP_SIZE, second)}"""
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    page.show(__file__, "estimators.md", text)

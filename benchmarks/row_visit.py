@@ -1,14 +1,14 @@
 """What does a row cost? Ada-SADMM with the diagonal metric beside scikit-learn's averaged SGD, which knows no graph.
 
-    ADASADMM_DATA=... python benchmarks/row_visit.py [names of data sets]
+ADASADMM_DATA=... python benchmarks/row_visit.py [names of data sets]
 """
 
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 
+import page
 import scipy.sparse as sp
 from sklearn.linear_model import SGDClassifier
 
@@ -38,24 +38,35 @@ def sgd(X: sp.csr_matrix, y) -> float:
     return (time.perf_counter() - start) / (EPOCHS * len(y))
 
 
+SOLVERS = {
+    "eta=1": AdaSADMM(eta=1.0),
+    'eta="auto"': AdaSADMM(average="step-weighted"),
+    'batch_size="auto"': AdaSADMM(eta=1.0, batch_size="auto"),
+    "batch_size=8": AdaSADMM(eta=1.0, batch_size=8),
+    "batch_size=32": AdaSADMM(eta=1.0, batch_size=32),
+}
+
+
+def rows(name: str) -> list[list[str]]:
+    problem, data = problem_of(name), datasets.load(name)
+    X = sp.csr_matrix(data.X)
+    for solver in SOLVERS.values():
+        solve(problem, solver, epochs=0.1)  # compile
+    times: dict[str, list[float]] = {label: [] for label in ("SGDClassifier(average=True)", *SOLVERS)}
+    for _ in range(REPEATS):
+        times["SGDClassifier(average=True)"].append(sgd(X, data.y))
+        for label, solver in SOLVERS.items():
+            times[label].append(ours(problem, solver))
+    medians = {label: statistics.median(found) for label, found in times.items()}
+    base = medians["SGDClassifier(average=True)"]
+    shape = f"{problem.d} features, {problem.m} edges"
+    return [[name, shape, label, f"{1e6 * time:.3f}", f"{time / base:.1f}"] for label, time in medians.items()]
+
+
+def text() -> str:
+    head = ["data", "graph", "AdaSADMM(...)", "µs a row", "times SGD"]
+    return page.table(head, [row for name in page.named() or ("a9a", "news20", "w8a") for row in rows(name)])
+
+
 if __name__ == "__main__":
-    solvers = {
-        "eta=1": AdaSADMM(eta=1.0),
-        'eta="auto"': AdaSADMM(average="step-weighted"),
-        "batch 8": AdaSADMM(eta=1.0, batch_size=8),
-        "batch 32": AdaSADMM(eta=1.0, batch_size=32),
-    }
-    for name in sys.argv[1:] or ("a9a", "news20", "w8a"):
-        problem, data = problem_of(name), datasets.load(name)
-        X = sp.csr_matrix(data.X)
-        for solver in solvers.values():
-            solve(problem, solver, epochs=0.1)  # compile
-        times: dict[str, list[float]] = {label: [] for label in ("SGD", *solvers)}
-        for _ in range(REPEATS):
-            times["SGD"].append(sgd(X, data.y))
-            for label, solver in solvers.items():
-                times[label].append(ours(problem, solver))
-        base = statistics.median(times["SGD"])
-        for label, found in times.items():
-            middle = statistics.median(found)
-            print(f"{name:10} {label:12} {1e6 * middle:8.3f} µs a row {middle / base:7.2f}")
+    page.show(__file__, "benchmarks.md", text)
