@@ -32,7 +32,23 @@ from cases import (
     run_interpreted,
 )
 
-from adasadmm import OADMM, SADMM, AdaSADMM, Hinge, Problem, Status, elimination, metrics, solve, stepsizes
+from adasadmm import (
+    L1,
+    OADMM,
+    SADMM,
+    AdaSADMM,
+    Hinge,
+    Problem,
+    Squared,
+    Status,
+    Zero,
+    elimination,
+    graphs,
+    metrics,
+    solve,
+    solvers,
+    stepsizes,
+)
 from adasadmm.stochastic import StochasticRun
 
 
@@ -324,3 +340,34 @@ def test_what_the_trace_says(case):
         assert_close(trace["eta"][k], history.etas[t - 1])
     with pytest.raises(ValueError, match="read-only"):
         trace["objective"][0] = 0.0
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "rare", "columns", "wanted"),
+    [
+        (100, 50, 300, 1),  # few rows
+        (30_000, 15_000, 300, 6),  # 5,000 iterations
+        (30_000, 2_300, 300, 2),  # 1,100 with a row of the rarer sign
+        (30_000, 500, 300, 1),
+        (60_000, 30_000, 8, 3),  # more would save no time
+    ],
+)
+def test_a_batch_of_its_own_choice_leaves_enough_iterations(n, rare, columns, wanted):
+    X = sp.csr_array((np.ones(10 * n), (np.repeat(np.arange(n), 10), np.tile(np.arange(10) % columns, n))))
+    X.resize((n, columns))
+    y = np.where(np.arange(n) < rare, 1.0, -1.0)
+    A = graphs.incidence(graphs.chain(columns))
+    problem = Problem(X, y, loss=Hinge(), penalty=L1(0.1), A=A, gamma=0.1)
+    assert solvers.rows_of_an_iteration(AdaSADMM(batch_size="auto"), problem) == wanted
+    assert solvers.rows_of_an_iteration(SADMM(batch_size=5), problem) == 5
+
+
+def test_numbers_to_be_predicted_have_no_rarer_sign():
+    rng = np.random.default_rng(0)
+    problem = Problem(
+        rng.normal(size=(20_000, 4)), rng.normal(size=20_000), loss=Squared(), penalty=Zero(), A=np.eye(4)
+    )
+    assert solvers.rows_of_an_iteration(AdaSADMM(batch_size="auto"), problem) == 3

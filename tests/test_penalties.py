@@ -449,3 +449,28 @@ def test_check_accepts_what_is_possible(name, data):
 def test_check_names_the_argument_and_its_value(penalty, message):
     with pytest.raises(ValueError, match=message):
         penalties.check(penalty, 4)
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        L1(0.7),
+        L1(0.7, np.array([0.5, 2.0])),
+        L2Squared(0.4),
+        ElasticNet(0.6, 0.3),
+        Zero(),
+        NonNegative(),
+        Box(-0.5, 1.0),
+    ],
+    ids=repr,
+)
+@examples
+@given(x=numbers, beta=taus, k=st.integers(0, 1))
+def test_theta_follows_without_v(penalty, x, beta, k):
+    """Moreau: for x = theta - beta (A w - b), theta_{t+1} is x + beta v with v the prox at -x / beta."""
+    v = np.empty(2)
+    penalties.prox(penalty, np.full(2, -x / beta), 1.0 / beta, v)
+    assert penalties.prox_at(penalty, k, -x / beta, 1.0 / beta) == v[k]
+    assert penalties.dual_prox_at(penalty, k, x, beta) == pytest.approx(
+        x + beta * v[k], rel=1e-12, abs=1e-12 * (1 + abs(x))
+    )
