@@ -100,7 +100,7 @@ def test_a_bad_problem_is_refused_with_the_argument_and_the_value(changes, messa
         (lambda: AdaSADMM(metric="round"), r"metric must be one of 'identity', 'diagonal', 'full', got 'round'"),
         (lambda: AdaSADMM(metric=Full(-1.0)), r"refresh of Full must be >= 0, got -1\.0"),
         (lambda: AdaSADMM(w_step="long"), r"w_step must be one of 'exact', 'linearized', got 'long'"),
-        (lambda: AdaSADMM(batch_size=0), r"batch_size must be a whole number >= 1, got 0"),
+        (lambda: AdaSADMM(batch_size=0), r'batch_size must be "auto" or a whole number >= 1, got 0'),
         (lambda: AdaSADMM(average="best"), r"average must be one of .* got 'best'"),
         (lambda: SADMM(eta=-1), r"eta must be a number > 0, got -1"),
         (lambda: OADMM(0.0), r"eta must be a number > 0, got 0\.0"),
