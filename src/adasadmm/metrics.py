@@ -68,6 +68,7 @@ class FullState(NamedTuple):
     U: np.ndarray
     P_root_inverse: np.ndarray  # U diag(1 / (a + roots)): |its transpose times g| is |P^{-1} g|
     inverse: np.ndarray
+    transposed: np.ndarray  # of T
     spread: np.ndarray
     counts: np.ndarray  # gradients that wait, roots taken, and whether eta was seen to change
     drift: np.ndarray  # sum |P^{-1} g_r|^2 since the last root, and the 1/eta of `inverse` (0: there is none yet)
@@ -146,7 +147,7 @@ def _(H: DiagonalState, x, out):
 
 @start.register
 def _(metric: Full, d):
-    arrays = [np.zeros(shape) for shape in ((d, d), (WAITING, d), d, (d, d), (d, d), (d, d), d)]
+    arrays = [np.zeros(shape) for shape in ((d, d), (WAITING, d), d, (d, d), (d, d), (d, d), (d, d), d)]
     return FullState(0.0, float(metric.refresh), *arrays, np.zeros(3, np.int64), np.zeros(2))  # type: ignore[call-arg]
 
 
@@ -236,7 +237,7 @@ def _(H: FullState, a, inverse_eta, Q, rhs, out):
         H.inverse[:] = 0.0
         quadratics.add_to(Q, H.inverse)
         if H.counts[2]:
-            diagonalise(H.P_root_inverse, a, H.roots, H.inverse, H.spread)
+            diagonalise(H.P_root_inverse, a, H.roots, H.inverse, H.transposed, H.spread)
         else:
             factorise(H.U, H.roots, a, inverse_eta, H.inverse, H.refresh > 0.0)
         H.drift[1] = inverse_eta
@@ -245,7 +246,7 @@ def _(H: FullState, a, inverse_eta, Q, rhs, out):
         transposed_times(H.inverse, rhs, turned)
         for j in range(len(rhs)):
             turned[j] /= inverse_eta + H.spread[j]
-        times(H.inverse, turned, out)
+        transposed_times(H.transposed, turned, out)
     elif H.refresh > 0.0:
         transposed_times(H.inverse, rhs, out)
     else:
@@ -270,44 +271,78 @@ def transposed_times(M, x, out):
 
 
 @compiled
-def times(M, x, out):
-    """``out = M x``."""
-    out[:] = np.dot(M, x)
+def dot(A, B, out):
+    """``out = A B``. BLAS and LAPACK take long to compile at each place that calls them: these three are the places."""
+    np.dot(A, B, out)
+
+
+@compiled
+def eigen(M, values, vectors):
+    """The eigenvalues and eigenvectors of a symmetric M."""
+    found_values, found_vectors = np.linalg.eigh(M)
+    values[:] = found_values
+    vectors[:] = found_vectors
+
+
+@compiled
+def cholesky(M):
+    """Replace M by its lower factor."""
+    M[:] = np.linalg.cholesky(M)
 
 
 @compiled
 def gather(waiting, G):
     """``G += waiting' waiting``."""
-    G += np.dot(waiting.T, waiting)
+    product = np.empty_like(G)
+    dot(np.ascontiguousarray(waiting.T), waiting, product)
+    G += product
 
 
 @compiled
 def take_root(G, a, roots, U, P_root_inverse):
     """The eigenvectors of G and the square roots of its eigenvalues; rounding below 0 counts as 0."""
-    values, vectors = np.linalg.eigh(G)
-    for j in range(len(values)):
-        roots[j] = np.sqrt(max(values[j], 0.0))
-    U[:] = vectors
-    P_root_inverse[:] = vectors / (a + roots)
+    eigen(G, roots, U)
+    for j in range(len(roots)):
+        roots[j] = np.sqrt(max(roots[j], 0.0))
+    for i in range(len(roots)):
+        for j in range(len(roots)):
+            P_root_inverse[i, j] = U[i, j] / (a + roots[j])
 
 
 @compiled
 def factorise(U, roots, a, inverse_eta, matrix, invert):
-    """Replace Q in ``matrix`` by the factor of ``inverse_eta (a I + U diag(roots) U') + Q``, or invert it."""
-    matrix += np.dot(U * (inverse_eta * roots), U.T)
-    for j in range(len(roots)):
-        matrix[j, j] += inverse_eta * a
-    matrix[:] = np.linalg.inv(matrix) if invert else np.linalg.cholesky(matrix)
+    """Replace Q in ``matrix`` by the factor of ``inverse_eta (a I + U diag(roots) U') + Q``, or by its inverse."""
+    P = np.empty_like(matrix)
+    dot(U * roots, np.ascontiguousarray(U.T), P)
+    for i in range(len(roots)):
+        for j in range(len(roots)):
+            matrix[i, j] += inverse_eta * P[i, j]
+        matrix[i, i] += inverse_eta * a
+    cholesky(matrix)
+    if invert:
+        half = np.zeros_like(matrix)  # the inverse of the factor, row by row
+        for i in range(len(roots)):
+            for j in range(i):
+                for k in range(j + 1):
+                    half[i, k] -= matrix[i, j] * half[j, k]
+            half[i, i] = 1.0
+            for k in range(i + 1):
+                half[i, k] /= matrix[i, i]
+        dot(np.ascontiguousarray(half.T), half, matrix)
 
 
 @compiled
-def diagonalise(P_root_inverse, a, roots, matrix, spread):
+def diagonalise(P_root_inverse, a, roots, matrix, transposed, spread):
     """Replace Q in ``matrix`` by T with ``T'P T = I`` and ``T'Q T = diag(spread)``."""
     half = P_root_inverse * np.sqrt(a + roots)  # U diag(a + roots)^{-1/2}
-    values, vectors = np.linalg.eigh(np.dot(half.T, np.dot(matrix, half)))
-    for j in range(len(values)):
-        spread[j] = max(values[j], 0.0)
-    matrix[:] = np.dot(half, vectors)
+    product, vectors = np.empty_like(matrix), np.empty_like(matrix)
+    dot(matrix, half, product)
+    dot(np.ascontiguousarray(half.T), product, transposed)
+    eigen(transposed, spread, vectors)
+    for j in range(len(spread)):
+        spread[j] = max(spread[j], 0.0)
+    dot(half, vectors, matrix)
+    transposed[:] = matrix.T
 
 
 @compiled

@@ -232,7 +232,7 @@ def check_fits(solver: Any, problem: Problem) -> None:
             f"register one with @adasadmm.losses.prox.register({name}), or use a stochastic solver such as AdaSADMM()"
         )
     if not isinstance(solver, ADMM) and isinstance(_metric(solver), metrics.Full):
-        need, have = 6 * 8 * problem.d**2, memory()
+        need, have = 7 * 8 * problem.d**2, memory()
         if need > 0.8 * have:
             raise ValueError(
                 f"a full metric of {problem.d} features needs {need / 2**30:.1f} GiB, this machine has "
