@@ -133,7 +133,7 @@ def _reproduce(options: argparse.Namespace) -> int:
         command=options.command,
     )
     try:
-        plan = reproduce.checked(plan, chosen=options.datasets is not None)
+        plan, available = reproduce.checked(plan, chosen=options.datasets is not None)
     except (ValueError, ImportError) as error:
         raise _Wrong(str(error)) from None
     if plan.datasets == reproduce.BUNDLED and options.datasets is None:
@@ -144,7 +144,7 @@ def _reproduce(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     try:
-        outcome = reproduce.reproduce(plan)
+        outcome = reproduce.reproduce(plan, available)
     except KeyboardInterrupt:
         print(f"\nStopped. What is finished is in {plan.out}; the same command goes on there.", file=sys.stderr)
         return 130

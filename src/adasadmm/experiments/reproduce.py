@@ -60,8 +60,18 @@ class Finished(NamedTuple):
     error: str = ""
 
 
-def checked(plan: Plan, chosen: bool) -> Plan:
-    """The plan, if it can be carried out; where nothing was chosen and no data is to be had, that of bundled data."""
+class Available(NamedTuple):
+    """The data sets that can be loaded, and what is wrong with the others."""
+
+    data: dict[str, datasets.Dataset]
+    failures: list[Failure]
+
+
+def checked(plan: Plan, chosen: bool) -> tuple[Plan, Available]:
+    """The plan with its data, if it can be carried out.
+
+    Where no data set was chosen and none is to be had, it becomes that of the bundled ones.
+    """
     for package in ("jinja2", "matplotlib", "plotly"):
         if importlib.util.find_spec(package) is None:
             raise ImportError(f'the figure and the page need {package}: pip install "adasadmm[report]"')
@@ -71,16 +81,15 @@ def checked(plan: Plan, chosen: bool) -> Plan:
         (plan.out / ".writable").unlink()
     except OSError as error:
         raise ValueError(f"cannot write into {plan.out}: {error.strerror}; choose another folder with --out") from None
-    found, failures = _available(plan.datasets, plan.data_dir)
-    if found:
-        return plan
+    available = _load(plan.datasets, plan.data_dir)
+    if available.data:
+        return plan, available
     if chosen or plan.data_dir is not None or os.environ.get("ADASADMM_DATA"):
-        raise ValueError("\n".join(dict.fromkeys(failure.message for failure in failures)))
-    return plan._replace(datasets=BUNDLED)
+        raise ValueError("\n".join(dict.fromkeys(failure.message for failure in available.failures)))
+    return plan._replace(datasets=BUNDLED), _load(BUNDLED, None)
 
 
-def _available(names: Iterable[str], data_dir: str | None) -> tuple[dict[str, datasets.Dataset], list[Failure]]:
-    """The data sets that can be loaded, and what is wrong with the others."""
+def _load(names: Iterable[str], data_dir: str | None) -> Available:
     found: dict[str, datasets.Dataset] = {}
     failures = []
     for name in names:
@@ -88,13 +97,13 @@ def _available(names: Iterable[str], data_dir: str | None) -> tuple[dict[str, da
             found[name] = datasets.load(name, data_dir)
         except datasets.DatasetError as error:
             failures.append(Failure(name, "all", -1, str(error)))
-    return found, failures
+    return Available(found, failures)
 
 
-def reproduce(plan: Plan, progress: bool = True) -> Outcome:
+def reproduce(plan: Plan, available: Available, progress: bool = True) -> Outcome:
     """Run what is not yet in ``plan.out``, and write results.json, table.md, the figure and the page there."""
     start = time.perf_counter()
-    data, failures = _available(plan.datasets, plan.data_dir)
+    data, failures = available.data, list(available.failures)
     store = Store(plan.out / "cells", plan.options, {name: datasets.digest(one.X, one.y) for name, one in data.items()})
     rows = {name: one.X.shape for name, one in data.items()}
     with tqdm(disable=not progress, bar_format=_BAR, smoothing=0.0) as bar:

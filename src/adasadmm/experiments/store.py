@@ -35,7 +35,6 @@ class Store:
 
     def __init__(self, folder: Path, options: Options, data: dict[str, str]) -> None:
         self.folder = folder
-        self.options = options
         self.data = data  # digest of each data set
         self.common = {
             "options": options._asdict(),
