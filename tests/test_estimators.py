@@ -305,7 +305,7 @@ def test_the_gap_is_reported_and_true(cancer):
 def test_a_missed_tolerance_warns_only_for_auto(cancer):
     X, y = cancer
     with pytest.warns(ConvergenceWarning, match="relative duality gap is .* above tol=1e-09: raise max_iter"):
-        GraphGuidedClassifier("chain", tol=1e-9, max_iter=20).fit(X, y)
+        GraphGuidedClassifier("chain", tol=1e-9, max_iter=3).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = GraphGuidedClassifier("chain", solver="ada-diag", max_iter=2).fit(X, y)
@@ -441,8 +441,8 @@ def test_the_path_begins_where_everything_fuses_and_the_choice_predicts():
 def test_the_path_agrees_with_single_fits(cancer):
     X, y = cancer
     X = StandardScaler().fit_transform(X)
-    path = GraphGuidedClassifierCV("chain", alphas=[0.1, 0.03, 0.01], cv=3, tol=1e-4).fit(X, y)
-    single = GraphGuidedClassifier("chain", alpha=path.alpha_, l2=path.l2_, tol=1e-4).fit(X, y)
+    path = GraphGuidedClassifierCV("chain", alphas=[0.1, 0.03, 0.01], cv=3, tol=1e-6).fit(X, y)
+    single = GraphGuidedClassifier("chain", alpha=path.alpha_, l2=path.l2_, tol=1e-6).fit(X, y)
     np.testing.assert_allclose(path.decision_function(X), single.decision_function(X), atol=0.05)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from references import NAMES, TOLERANCE, reference
 
-from adasadmm import ADMM, OADMM, SADMM, AdaSADMM, Status, penalties, solve, stepsizes
+from adasadmm import ADMM, ALM, OADMM, SADMM, AdaSADMM, Status, penalties, solve, stepsizes
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 
@@ -69,9 +69,12 @@ def test_objective_is_what_cvxpy_says_at_its_optimum(name):
 
 
 @for_each_problem
-def test_batch_admm_reaches_the_optimum_and_proves_it(name):
+@pytest.mark.parametrize("solver", [ADMM(), ALM()], ids=lambda solver: type(solver).__name__)
+def test_the_solvers_over_all_rows_reach_the_optimum_and_prove_it(name, solver):
     known = reference(name)
-    result = solve(known.problem, ADMM(), tol=1e-10, epochs=20000)
+    if isinstance(solver, ALM) and known.problem.B is not None:
+        pytest.skip("ALM needs B = -I")
+    result = solve(known.problem, solver, tol=1e-10, epochs=20000)
     assert result.status is Status.converged
     assert abs(suboptimality(known, result.w_feasible, result.v)) <= 1e-6
     assert_brackets(result.certificate, known)
@@ -79,7 +82,8 @@ def test_batch_admm_reaches_the_optimum_and_proves_it(name):
     assert result.certificate.reason == ""
     if known.problem.w_set is not None:
         assert penalties.violation(known.problem.w_set, result.w_feasible) <= 1e-12
-    assert result.w == pytest.approx(known.w, abs=1e-4)
+    if name != "squared_unobserved_nodes" or isinstance(solver, ADMM):  # between the nodes any slope will do
+        assert result.w == pytest.approx(known.w, abs=1e-4)
 
 
 @for_each_problem
@@ -87,6 +91,8 @@ def test_no_certificate_on_the_way_lies(name):
     known = reference(name)
     for iterations in (1, 5, 30):
         assert_brackets(solve(known.problem, ADMM(), tol=0.0, epochs=iterations).certificate, known)
+        if known.problem.B is None:
+            assert_brackets(solve(known.problem, ALM(), tol=0.0, epochs=iterations).certificate, known)
 
 
 @for_each_problem

@@ -30,6 +30,7 @@ ROOMS = [  # a file imports only files above it
     "trace",
     "duality",
     "batch",
+    "multipliers",
     "stochastic",
     "solve",
     "theory",

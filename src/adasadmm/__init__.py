@@ -13,7 +13,7 @@ _HOME = {
     "problem": ("Problem",),
     "solve": ("solve",),
     "trace": ("Result", "Status"),
-    "solvers": ("ADMM", "AdaSADMM", "OADMM", "SADMM"),
+    "solvers": ("ADMM", "ALM", "AdaSADMM", "OADMM", "SADMM"),
     "losses": (
         "EpsilonInsensitive",
         "Hinge",

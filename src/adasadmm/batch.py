@@ -25,7 +25,7 @@ from ._threads import side_by_side
 from .algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
 from .matrices import add_row, gram, row_dot
 from .problem import Problem
-from .solvers import ADMM, memory
+from .solvers import ALM, memory
 from .trace import Certificate
 
 __all__ = ["BatchRun"]
@@ -62,32 +62,35 @@ def constraint_steps(model, beta, relax, state):
 class BatchRun:
     """The state of batch ADMM and its iteration."""
 
-    def __init__(self, problem: Problem, solver: ADMM, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
-        need, have = 4 * 8 * problem.d**2, memory()
-        if need > 0.8 * have:
-            raise ValueError(
-                f"batch ADMM with {problem.d} features factors a matrix and needs {need / 2**30:.1f} GiB, this machine "
-                f"has {have / 2**30:.1f} GiB; use AdaSADMM()"
-            )
+    def __init__(self, problem: Problem, solver: Any, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
         self.problem, self.solver, self.model = problem, solver, model_of(problem, edgewise=False)
         self.beta_z = FIRST_BETA
-        self.beta = FIRST_BETA if solver.beta == "auto" else float(solver.beta)
+        self.beta = FIRST_BETA if isinstance(solver, ALM) or solver.beta == "auto" else float(solver.beta)
         self.state = first_state(problem, w, v, theta, self.beta)
         self.z = problem.predictions(w)
         self.u = np.zeros(problem.n)
         self.rows_pull = np.zeros(problem.d)  # X'C(z - u)
         self.pieces = matrices.pieces(problem.rows.X)
-        self.data_gram = gram(problem.rows.X, problem.rows.c / problem.n)
-        self.constraint_gram = gram(problem.A, np.ones(problem.m))
         self.iteration, self.seconds = 0, 0.0
         self.begun = 0  # the iteration from which balancing counts
         self.v_before = v.copy()
         self.certificate: Certificate | None = None
         self.certified_at = -1
+        self._prepare()
+
+    def _prepare(self) -> None:
+        need, have = 4 * 8 * self.problem.d**2, memory()
+        if need > 0.8 * have:
+            raise ValueError(
+                f"batch ADMM with {self.problem.d} features factors a matrix and needs {need / 2**30:.1f} GiB, this "
+                f"machine has {have / 2**30:.1f} GiB; use AdaSADMM()"
+            )
+        self.data_gram = gram(self.problem.rows.X, self.problem.rows.c / self.problem.n)
+        self.constraint_gram = gram(self.problem.A, np.ones(self.problem.m))
         self._gather()
         self._factorise()
         self._pass(slice(0, 0))  # compile outside the clock
-        constraint_steps(self.model, self.beta, 1.0, first_state(problem, w, v, theta, self.beta))
+        constraint_steps(self.model, self.beta, 1.0, copy.deepcopy(self.state))
 
     # --- one iteration -----------------------------------------------------------------------------------------------
 
@@ -219,6 +222,10 @@ class BatchRun:
         arrays, (self.beta_z, self.beta, self.iteration, self.seconds) = saved
         for array, kept in zip(self._arrays(), arrays, strict=True):
             array[...] = kept
+        self._restore()
+
+    def _restore(self) -> None:
+        """What follows from the arrays and is not kept with them."""
         self._factorise()
 
     def _arrays(self) -> list[np.ndarray]:

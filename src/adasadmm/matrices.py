@@ -32,8 +32,9 @@ __all__ = [
 
 UNSIGNED: dict[type, type] = {np.int32: np.uint32, np.int64: np.uint64}
 _GRAM_BLOCK = 2**21  # numbers in the dense block of X that one step of `gram` works on: 16 MiB
-_WORTH_THREADS = 2**21  # numbers in a matrix from which on threads gain more than they cost
+_WORTH_THREADS = 2**18  # numbers in a matrix from which on threads gain more than they cost
 _PIECES = 4
+_SHORT_ROWS = 3  # a sparse matrix with fewer than one number in so many has short rows
 
 
 class Dense(NamedTuple):
@@ -164,10 +165,22 @@ def size(M: Rows) -> int:
 
 
 def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
-    """``sum_i weights_i M_i M_i'``: pieces side by side, in blocks of rows that are made dense for BLAS."""
+    """``sum_i weights_i M_i M_i'``: pieces side by side, row by row where rows are short, else in dense blocks."""
+    if isinstance(M, WithIntercept):
+        d = M.rows.shape[1]
+        total = np.empty((d + 1, d + 1))
+        total[:d, :d] = gram(M.rows, weights)
+        transposed_product(M.rows, weights, total[d, :d])
+        total[:d, d] = total[d, :d]
+        total[d, d] = weights.sum()
+        return total
+    short = isinstance(M, CSR) and _SHORT_ROWS * size(M) < M.shape[0] * M.shape[1]
 
     def of_piece(piece: slice) -> np.ndarray:
         total = np.zeros((M.shape[1], M.shape[1]))
+        if short:
+            add_gram(M, weights, piece.start, piece.stop, total)
+            return total
         rows = max(1, _GRAM_BLOCK // max(1, M.shape[1]))
         for start in range(piece.start, piece.stop, rows):
             chosen = slice(start, min(start + rows, piece.stop))
@@ -175,7 +188,34 @@ def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
             total += (block * weights[chosen, None]).T @ block
         return total
 
-    return sum(side_by_side(of_piece, pieces(M)))  # type: ignore[return-value]
+    total = sum(side_by_side(of_piece, pieces(M)))
+    return np.tril(total) + np.tril(total, -1).T if short else total  # type: ignore[return-value]
+
+
+@compiled
+def add_gram(M, weights, first, last, out):
+    """The lower triangle of a sparse matrix's weighted Gram matrix, added entry by entry."""
+    for i in range(first, last):
+        if weights[i] != 0.0:
+            for p in range(M.indptr[i], M.indptr[i + 1]):
+                value = weights[i] * M.data[p]
+                for q in range(M.indptr[i], p + 1):
+                    out[M.indices[p], M.indices[q]] += value * M.data[q]
+
+
+def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
+    """``sum_i weights_i M_ij^2`` for each column j."""
+    if isinstance(M, WithIntercept):
+        return np.append(gram_diagonal(M.rows, weights), weights.sum())
+    squares = M.values**2 if isinstance(M, Dense) else to_scipy(M._replace(data=M.data**2))
+    return squares.T @ weights
+
+
+def taken(M: Rows, rows: np.ndarray) -> Rows:
+    """Some rows, chosen by their numbers."""
+    if isinstance(M, WithIntercept):
+        return WithIntercept(taken(M.rows, rows))
+    return Dense(M.values[rows]) if isinstance(M, Dense) else as_csr(to_scipy(M)[rows], "rows")
 
 
 def dense_block(M: Rows, rows: slice) -> np.ndarray:

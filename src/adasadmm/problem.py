@@ -119,10 +119,13 @@ class Problem:
         return self.loss_value(self.predictions(w)) + self.ridge_value(w) + self.penalty_value(v)
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
-        """``X w``."""
-        z = np.empty(self.n)
-        matrices.product(self.rows.X, w, z)
-        return z
+        """``X w``. The last one is kept: trace, stopping rule and certificate ask for the same point."""
+        known = self.__dict__.get("_last_predictions")
+        if known is None or not np.array_equal(known[0], w):
+            z = np.empty(self.n)
+            matrices.product(self.rows.X, w, z)
+            known = self._last_predictions = (w.copy(), z)
+        return known[1].copy()
 
     def loss_value(self, z: np.ndarray) -> float:
         """``1/n sum_i c_i loss(z_i, y_i)``."""

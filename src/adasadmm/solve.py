@@ -11,8 +11,9 @@ from tqdm.auto import tqdm
 
 from ._threads import one_blas_thread
 from .batch import BatchRun
+from .multipliers import MultiplierRun
 from .problem import Problem
-from .solvers import ADMM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
+from .solvers import ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
 from .stochastic import StochasticRun
 from .trace import Certificate, Result, Snapshot, Status, Trace
 
@@ -78,20 +79,20 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
-    if not isinstance(solver, (AdaSADMM, SADMM, OADMM, ADMM)):
-        raise TypeError(f"solver must be AdaSADMM(...), SADMM(...), OADMM(...) or ADMM(...), got {solver!r}")
+    if not isinstance(solver, (AdaSADMM, SADMM, OADMM, ADMM, ALM)):
+        raise TypeError(f"solver must be AdaSADMM(...), SADMM(...), OADMM(...), ADMM(...) or ALM(), got {solver!r}")
     if start is not None and not isinstance(start, Result):
         raise TypeError(f"start must be a Result of solve, got {type(start).__name__}")
     _check_run(epochs, order, tol, trace_every)
     check_fits(solver, problem)
-    if samples is not None and isinstance(solver, ADMM):
-        raise ValueError("samples must be None for ADMM, which uses all rows in every iteration")
+    if samples is not None and isinstance(solver, ALL_ROWS):
+        raise ValueError(f"samples must be None for {type(solver).__name__}, which uses all rows in every iteration")
     with one_blas_thread():
         run = _begin(problem, solver, start)
-        if isinstance(solver, ADMM):
+        if isinstance(solver, ALL_ROWS):
             tol = ADMM_TOL if tol is None else tol
             iterations = ADMM_ITERATIONS if epochs is None else math.ceil(epochs)
-            every = round(trace_every) if trace_every >= 1.0 else ADMM_CHECK_EVERY
+            every = 1 if isinstance(solver, ALM) else round(trace_every) if trace_every >= 1.0 else ADMM_CHECK_EVERY
             rest = iterations % every
             pieces: Iterator[Any] = iter([every] * (iterations // every) + [rest] * (rest > 0))
             total = float(iterations)
@@ -108,7 +109,7 @@ def solve(
 @np.errstate(over="ignore", invalid="ignore")
 def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
     """A new run, or one that goes on."""
-    split = problem.w_set is not None and (isinstance(solver, ADMM) or not keeps_w_set(solver, problem))
+    split = problem.w_set is not None and (isinstance(solver, ALL_ROWS) or not keeps_w_set(solver, problem))
     inner = problem.w_set_split if split else problem
     if start is not None:
         if len(start.w) != problem.d or len(start.v) != problem.p or len(start.theta) != problem.m:
@@ -125,7 +126,7 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
     theta = np.zeros(problem.m) if start is None else start.theta
     if split:
         v, theta = np.concatenate([v, w]), np.concatenate([theta, np.zeros(problem.d)])
-    kind = BatchRun if isinstance(solver, ADMM) else StochasticRun
+    kind = {ADMM: BatchRun, ALM: MultiplierRun}.get(type(solver), StochasticRun)
     return kind(inner, solver, w, v, theta)
 
 

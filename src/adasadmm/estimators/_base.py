@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 
 from ..matrices import as_rows
 from ..solve import advance
-from ..solvers import ADMM
+from ..solvers import ALL_ROWS
 from ..stochastic import StochasticRun
 from ..trace import Status
 from . import _fitting
@@ -203,8 +203,8 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         for k, y in enumerate(targets):
             problem = _fitting.problem_of(self, rows, y, None, structure, l2)
             solver = _fitting.as_solver(self, problem, streaming=True)
-            if isinstance(solver, ADMM):
-                raise ValueError('partial_fit needs a stochastic solver, such as solver="ada-diag"; got batch ADMM')
+            if isinstance(solver, ALL_ROWS):
+                raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
             if sample_weight is not None:  # in a stream the mean of all weights is not known: they count as they are
                 problem.rows = problem.rows._replace(c=sample_weight)
             if first:

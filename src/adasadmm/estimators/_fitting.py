@@ -15,7 +15,7 @@ from ..matrices import WithIntercept
 from ..metrics import Full
 from ..problem import Problem
 from ..solve import solve
-from ..solvers import ADMM, OADMM, SADMM, AdaSADMM
+from ..solvers import ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM
 from ..trace import Result, Status, Trace
 
 __all__ = ["Fit", "Structure", "as_loss", "as_solver", "fit_one", "fused_groups"]
@@ -32,10 +32,10 @@ LOSSES = {
 }
 MARGIN_LOSSES = ("hinge", "squared_hinge", "logistic")
 REGRESSION_LOSSES = ("squared", "huber", "epsilon_insensitive", "quantile", "poisson")
-SOLVERS = ("auto", "ada-diag", "ada-full", "sadmm", "admm")
-SOLVER_RECORDS = (AdaSADMM, SADMM, OADMM, ADMM)
+SOLVERS = ("auto", "ada-diag", "ada-full", "sadmm", "admm", "alm")
+SOLVER_RECORDS = (AdaSADMM, SADMM, OADMM, ADMM, ALM)
 
-ADMM_MOST_FEATURES = 4000  # beyond it the factorisation of batch ADMM costs more than it gives
+MOST_FEATURES = 50_000  # beyond it Newton's steps take too long
 ADMM_ITERATIONS = 1000
 STOCHASTIC_EPOCHS = 20
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
@@ -68,7 +68,10 @@ def as_solver(estimator: Any, problem: Problem, streaming: bool = False) -> Any:
     if not isinstance(name, str):
         return name
     if name == "auto":
-        name = "admm" if problem.d <= ADMM_MOST_FEATURES and not streaming else "ada-diag"
+        in_memory = "alm" if estimator.beta == "auto" else "admm"
+        name = in_memory if problem.d <= MOST_FEATURES and not streaming else "ada-diag"
+    if name == "alm":
+        return ALM()
     if name == "admm":
         return ADMM(beta=estimator.beta)
     if name == "sadmm":
@@ -112,7 +115,7 @@ def fit_one(estimator: Any, problem: Problem, seed: int, start: Result | None, c
     """Fit one linear function."""
     solver = as_solver(estimator, problem)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
-    batch = isinstance(solver, ADMM)
+    batch = isinstance(solver, ALL_ROWS)
     epochs = estimator.max_iter
     if epochs is None:
         epochs = ADMM_ITERATIONS if batch else STOCHASTIC_EPOCHS

@@ -46,9 +46,9 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         Strength of the graph penalty; by default 1 over the sum of the weights (1/n).
     l2 : float, optional
         Strength of the ridge; by default as alpha. The intercept is free.
-    solver : {"auto", "ada-diag", "ada-full", "sadmm", "admm"} or a solver
-        "auto" runs until the relative duality gap is below ``tol``, by batch ADMM while d is at most a few thousand;
-        it warns where the gap is missed. The others run ``max_iter`` epochs.
+    solver : {"auto", "ada-diag", "ada-full", "sadmm", "admm", "alm"} or a solver
+        "auto" runs until the relative duality gap is below ``tol``, by the augmented Lagrangian method up to 50,000
+        features; it warns where the gap is missed. The others run ``max_iter`` epochs.
     eta : "auto" or float
         Step size of the stochastic solvers.
     beta : "auto" or float
@@ -56,7 +56,7 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     a : float
         The metric is a I + what it learns.
     max_iter : int, optional
-        Epochs; 1000 iterations for batch ADMM, 20 for the stochastic solvers by default.
+        Epochs; 1000 iterations for the solvers over all rows, 20 epochs for the stochastic ones by default.
     tol : float
         Relative duality gap.
     batch_size : "auto" or int

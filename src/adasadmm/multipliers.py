@@ -1,0 +1,338 @@
+"""The augmented Lagrangian method: what batch ADMM minimises in turns, minimised at once.
+
+Batch ADMM splits off ``z = X w`` and ``v = A w - b`` and minimises L_beta alternately over w, and over z and v. For a
+given w the best z and v are a prox each, so that L_beta is a function of w alone,
+
+    psi(w) = 1/n sum_i c_i e(x_i'w + u_i) + 1/2 sum_j gamma_j w_j^2 + E(A w - b - theta/beta),
+
+e and E the Moreau envelopes of loss and penalty: convex, once differentiable, and twice almost everywhere. A few Newton
+steps minimise it. Then ``s = beta_z u`` and theta are a dual point that is stationary to rounding, and while beta grows
+the gap falls by a constant factor with each iteration.
+
+Newton's matrix counts a row by how much its prox bends: for the hinge loss, only the rows at the kink. Where these are
+many more than features, an evenly spaced part of them stands for all.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+
+from . import duality, losses, matrices, penalties
+from ._jit import compiled, is_registered
+from ._threads import side_by_side
+from .batch import BatchRun
+from .matrices import add_row, row_dot
+from .problem import Problem
+
+__all__ = ["MultiplierRun"]
+
+FIRST_BETA_Z = 0.1  # in units of slope^2 / loss where nothing is predicted
+FIRST_BETA = 0.5  # in units of penalty / |A w|^2
+WARM = 30.0  # times that for a start which is not 0, and so not far from the answer
+NO_BETA = 1e-9  # of beta_z: until the first step tells how large A w is
+INNER = 0.15  # Newton stops where what is left costs the dual value this part of the gap
+MOST_STEPS = 40
+GROWTH = ((4, 3.0), (8, 2.0), (20, 1.3), (MOST_STEPS, 0.5))  # steps that an iteration took: what beta is multiplied by
+ROWS_A_FEATURE = 6  # in Newton's matrix at least
+PASSES = 4  # over X that making it may cost
+MORE_ROWS = 3  # steps of an iteration after which these double
+DENSE_FEATURES = 2000  # up to which Newton's matrix is made and factored
+STEEP, FLAT = 0.5, 0.3  # of the first slope: above the one a full step is too long, below the other the search ends
+LOOKS = 30
+PROBE = 1e-6  # how far a prox is probed for its derivative, relative
+HOLD = 1e-4  # of the curvature at the start: where no row bends, a step stays within reach of the line search
+CG_TOLERANCE, CG_MOST = 1e-3, 500
+TINY = float(np.finfo(float).tiny)
+
+
+@compiled
+def pull_of_rows(loss, block, Xw, u, beta_z, z, first, last, out):
+    """``z``, each row's prox, and ``out += X'C s`` with the slopes s of the envelopes."""
+    for i in range(first, last):
+        target = Xw[i] + u[i]
+        z[i] = losses.prox(loss, target, 1.0 / beta_z, block.y[i])
+        slope = block.c[i] * beta_z * (target - z[i])
+        if slope != 0.0:
+            add_row(block.X, i, slope, out)
+
+
+@compiled
+def bend_of_rows(loss, block, Xw, u, beta_z, z, first, last, out):
+    """How each row's prox bends, with its weight: 1 where it stands still, 0 where it follows its argument."""
+    for i in range(first, last):
+        target = Xw[i] + u[i]
+        step = PROBE * (abs(target) + abs(target - z[i])) + TINY
+        bend = 1.0 - (losses.prox(loss, target + step, 1.0 / beta_z, block.y[i]) - z[i]) / step
+        out[i] = block.c[i] * min(bend, 1.0) if bend > PROBE else 0.0
+
+
+@compiled
+def slope_of_rows(loss, block, Xw, u, beta_z, Xp, length, first, last):
+    """The derivative of the rows' part of psi along p after a step of this length, times n."""
+    total = 0.0
+    for i in range(first, last):
+        target = Xw[i] + length * Xp[i] + u[i]
+        total += block.c[i] * beta_z * (target - losses.prox(loss, target, 1.0 / beta_z, block.y[i])) * Xp[i]
+    return total
+
+
+@compiled
+def predict(X, w, first, last, out):
+    """``X w`` for some rows."""
+    for i in range(first, last):
+        out[i] = row_dot(X, i, w)
+
+
+@compiled
+def prox(penalty, x, tau, out):
+    """The penalty's prox, compiled for a caller in Python."""
+    penalties.prox(penalty, x, tau, out)
+
+
+class MultiplierRun(BatchRun):
+    """The state of the augmented Lagrangian method; an iteration is a minimum of L_beta and a step of the duals."""
+
+    def _prepare(self) -> None:
+        problem = self.problem
+        self.Xw, self.Aw = self.z.copy(), problem.times_A(self.state.w)
+        self.theta_next = self.state.theta.copy()
+        self.separable = _separable(problem)
+        self.newton_steps = 0
+        nothing = np.zeros(problem.n)
+        unit = float(np.mean(problem.rows.c * duality.slopes(problem, nothing) ** 2))
+        unit /= max(problem.loss_value(nothing), TINY)
+        self.beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
+        self.beta = NO_BETA * self.beta_z
+        curvature = self.beta_z * matrices.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
+        self.ridge = problem.gamma + HOLD * np.where(curvature > 0.0, curvature, 1.0)
+        self.diagonal = curvature  # of Newton's matrix
+        if self.state.w.any():
+            self.beta_z, self.beta = WARM * self.beta_z, WARM * self._first_beta()
+            self.u[:] = duality.slopes(problem, self.z) / self.beta_z
+
+    def advance(self, iterations: int) -> None:
+        """Do some iterations: the minimum of L_beta, the duals' step, and a larger beta where that was easy."""
+        start = time.perf_counter()
+        for _ in range(iterations):
+            self.iteration += 1
+            self.v_before[:] = self.state.v
+            steps = self._minimise()
+            self.u += self.Xw - self.z
+            self.state.theta[:] = self.theta_next
+            self.certify()
+            growth = next(factor for most, factor in GROWTH if steps <= most)
+            self.beta = self.beta * growth if self.beta > NO_BETA * self.beta_z else self._first_beta()
+            self.beta_z *= growth
+            self.u /= growth
+            self.newton_steps += steps
+        self.seconds += time.perf_counter() - start
+
+    # --- the minimum of L_beta ---------------------------------------------------------------------------------------
+
+    def _minimise(self) -> int:
+        """w, and the z, v and theta that belong to it; returns the number of Newton steps."""
+        state = self.state
+        for step in range(MOST_STEPS + 1):
+            gradient = self._gradient()
+            if step == MOST_STEPS or (step > 0 and self._excess(gradient) <= self._enough()):
+                break
+            p = -self._newton(gradient, step)
+            Xp, Ap = np.empty_like(self.Xw), self.problem.times_A(p)
+            self._on_rows(lambda rows, p=p, Xp=Xp: predict(self.problem.rows.X, p, rows.start, rows.stop, Xp))
+            length = self._length(p, Xp, Ap, float(gradient @ p))
+            state.w[:] += length * p
+            self.Xw += length * Xp
+            self.Aw += length * Ap
+        return step
+
+    def _gradient(self) -> np.ndarray:
+        """The gradient of psi; on the way z, v and the theta that would follow."""
+
+        def of(rows: slice) -> np.ndarray:
+            out = np.zeros(self.problem.d)
+            pull_of_rows(*self._of_rows(), self.z, rows.start, rows.stop, out)
+            return out
+
+        pull = sum(self._on_rows(of)) / self.problem.n
+        self.state.v[:], self.theta_next[:] = self._constraint(self.Aw)
+        return pull + self.problem.gamma * self.state.w - self.problem.times_A_transposed(self.theta_next)
+
+    def _constraint(self, Aw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The best v for a given A w, and the theta after it."""
+        x = Aw - self.problem.b - self.state.theta / self.beta
+        v = np.empty_like(x)
+        prox(self.model.penalty, x, 1.0 / self.beta, v)
+        return v, -self.beta * (x - v)
+
+    def _excess(self, gradient: np.ndarray) -> float:
+        """What this gradient costs the dual value; where there is no ridge, for a w of about this size."""
+        gamma, size = self.problem.gamma, np.abs(self.state.w)
+        with np.errstate(divide="ignore"):
+            cost = np.where(gamma > 0.0, gradient**2 / (2.0 * gamma), np.abs(gradient) * (size + np.mean(size)))
+        return float(np.sum(cost))
+
+    def _enough(self) -> float:
+        """The excess at which the duals may move on."""
+        if self.certificate is None:
+            return math.inf
+        return INNER * min(self.certificate.gap, abs(self.certificate.primal))
+
+    def _length(self, p: np.ndarray, Xp: np.ndarray, Ap: np.ndarray, first_slope: float) -> float:
+        """How far to go along p: a full step, unless psi has turned up again by then."""
+
+        def slope(length: float) -> float:
+            def of(rows: slice) -> float:
+                return slope_of_rows(*self._of_rows(), Xp, length, rows.start, rows.stop)
+
+            _, theta = self._constraint(self.Aw + length * Ap)
+            ridge = self.problem.gamma * (self.state.w + length * p)
+            return sum(self._on_rows(of)) / self.problem.n + float(ridge @ p) - float(theta @ Ap)
+
+        low, high, slope_low, slope_high = 0.0, 1.0, first_slope, slope(1.0)
+        if not slope_high > -STEEP * first_slope:
+            return 1.0
+        for look in range(LOOKS):
+            secant = slope_low / (slope_low - slope_high)
+            length = low + (high - low) * (0.5 if look % 3 == 2 else min(max(secant, 0.1), 0.9))
+            found = slope(length)
+            if abs(found) <= -FLAT * first_slope:
+                return length
+            if found > 0.0:
+                high, slope_high = length, found
+            else:
+                low, slope_low = length, found
+        return low or length
+
+    # --- Newton's matrix ---------------------------------------------------------------------------------------------
+
+    def _newton(self, gradient: np.ndarray, step: int) -> np.ndarray:
+        """The gradient over the second derivative of psi."""
+        problem = self.problem
+        rows, weights = self._bent_rows(2 ** (step // MORE_ROWS))
+        X, A = matrices.taken(problem.rows.X, rows), problem.A
+        edges = self.beta * self._bent_constraints()
+        if problem.d > DENSE_FEATURES:
+            return self._newton_by_products(gradient, X, weights, edges)
+        matrix = matrices.gram(X, weights) + matrices.gram(A, edges)
+        matrix[np.diag_indices_from(matrix)] += self.ridge
+        self.diagonal[:] = np.diag(matrix)
+        scale = 1.0 / np.sqrt(self.diagonal)
+        matrix *= np.outer(scale, scale)
+        factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return scipy.linalg.cho_solve(factor, gradient * scale, check_finite=False) * scale
+
+    def _newton_by_products(self, gradient: np.ndarray, X: Any, weights: np.ndarray, edges: np.ndarray) -> np.ndarray:
+        """The same by conjugate gradients, where the matrix would be too large."""
+        problem = self.problem
+        along, back = np.empty(len(weights)), np.empty(problem.d)
+
+        def product(x: np.ndarray) -> np.ndarray:
+            matrices.product(X, x, along)
+            matrices.transposed_product(X, weights * along, back)
+            return back + self.ridge * x + problem.times_A_transposed(edges * problem.times_A(x))
+
+        self.diagonal[:] = self.ridge + matrices.gram_diagonal(X, weights) + matrices.gram_diagonal(problem.A, edges)
+        operator, inverse = (
+            scipy.sparse.linalg.LinearOperator((problem.d, problem.d), matvec=matvec, dtype=float)
+            for matvec in (product, lambda x: x / self.diagonal)
+        )
+        return scipy.sparse.linalg.cg(operator, gradient, rtol=CG_TOLERANCE, maxiter=CG_MOST, M=inverse)[0]
+
+    def _bent_rows(self, times: int) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that Newton's matrix is made of, and their weights in it."""
+        bend = np.empty_like(self.z)
+        self._on_rows(lambda rows: bend_of_rows(*self._of_rows(), self.z, rows.start, rows.stop, bend))
+        rows = np.flatnonzero(bend)
+        n, d = self.problem.n, self.problem.d
+        affordable = PASSES * 2 * n * n // max(1, matrices.size(self.problem.rows.X))
+        every = max(1, len(rows) // (times * max(ROWS_A_FEATURE * d, affordable)))
+        chosen = rows[self.iteration % every :: every]
+        share = len(rows) / max(1, len(chosen))
+        return chosen, share * self.beta_z / self.problem.n * bend[chosen]
+
+    def _bent_constraints(self) -> np.ndarray:
+        """How the prox of each constraint bends; where it mixes coordinates, a bound of that."""
+        x = self.Aw - self.problem.b - self.state.theta / self.beta
+        off = x - self.state.v
+        step = PROBE * (np.abs(x) + np.abs(off)) + TINY
+        probed = np.empty_like(x)
+        prox(self.model.penalty, x + step, 1.0 / self.beta, probed)
+        bend = np.where(self.separable, 1.0 - (probed - self.state.v) / step, off / np.where(x == 0.0, 1.0, x))
+        bend[(x == 0.0) & ~self.separable] = 1.0
+        return np.where(bend > PROBE, np.minimum(bend, 1.0), 0.0)
+
+    # --- helpers -----------------------------------------------------------------------------------------------------
+
+    def _of_rows(self) -> tuple[Any, ...]:
+        return self.problem.loss, self.problem.rows, self.Xw, self.u, self.beta_z
+
+    def _on_rows(self, function: Any) -> list[Any]:
+        return side_by_side(function, self.pieces)
+
+    def _first_beta(self) -> float:
+        """A beta with which penalty and constraint weigh alike; where there is no penalty, rows and constraint."""
+        size = float(self.Aw @ self.Aw)
+        value = self.problem.penalty_value(self.Aw - self.problem.b)
+        if size > 0.0 and 0.0 < value < math.inf:
+            return FIRST_BETA * value / size
+        A_size = float(np.sum(matrices.gram_diagonal(self.problem.A, np.ones(self.problem.m))))
+        return float(np.sum(self.diagonal)) / A_size if A_size > 0.0 else self.beta_z
+
+    # --- what is known, kept and taken up ----------------------------------------------------------------------------
+
+    @property
+    def w_mean(self) -> np.ndarray:
+        return self.state.w.copy()
+
+    @property
+    def v_mean(self) -> np.ndarray:
+        return self.state.v.copy()
+
+    def slices(self, iterations: int) -> Iterator[int]:
+        yield from [1] * iterations
+
+    def _arrays(self) -> list[np.ndarray]:
+        return [*super()._arrays(), self.Xw, self.Aw, self.theta_next, self.diagonal]
+
+    def _restore(self) -> None:
+        pass
+
+    def fork(self, problem: Problem) -> MultiplierRun:
+        """A copy that goes on; on other rows a new run from the same point."""
+        fork = MultiplierRun(problem, self.solver, self.state.w, self.state.v, self.state.theta)
+        if not _equal(problem.rows, self.problem.rows):
+            return fork
+        fresh = fork.beta_z, fork.beta
+        fork.load(copy.deepcopy(self.save()))
+        if problem is self.problem:
+            fork.certificate, fork.certified_at = self.certificate, self.certified_at
+            return fork
+        # Another penalty or ridge wants other duals: beta goes half the way back, that they can move.
+        fork.beta_z, fork.beta = (
+            math.sqrt(pair[0] * pair[1]) for pair in zip(fresh, (self.beta_z, self.beta), strict=True)
+        )
+        fork.u *= self.beta_z / fork.beta_z
+        return fork
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two arrays, or two tuples of them, hold the same."""
+    if not isinstance(one, tuple):
+        return np.array_equal(one, other)
+    return isinstance(other, tuple) and len(one) == len(other) and all(map(_equal, one, other))
+
+
+def _separable(problem: Problem) -> np.ndarray:
+    """Which coordinates of v the penalty treats one by one."""
+    found = np.ones(problem.p, dtype=bool)
+    for part, rows in penalties.parts_of(problem.penalty, problem.p):
+        found[rows] = is_registered(penalties.prox_at, part)
+    return found

@@ -1,0 +1,117 @@
+"""The augmented Lagrangian method: what only it does. That it reaches CVXPY's optima is shown in test_optimum."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from adasadmm import (
+    ADMM,
+    ALM,
+    L1,
+    AdaSADMM,
+    GroupL2,
+    Hinge,
+    Logistic,
+    Problem,
+    Squared,
+    Status,
+    graphs,
+    multipliers,
+    solve,
+)
+
+LOSSES = (Hinge(), Logistic(), Squared())
+ids = {"ids": lambda part: type(part).__name__}
+
+
+def problem(loss=LOSSES[0], n=120, d=12, scale=1.0, sparse=False, seed=0, **settings):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.4)
+    y = np.where(X @ np.repeat([1.0, -1.0], d // 2) + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
+    settings = {"penalty": L1(0.02 * scale), "A": graphs.incidence(graphs.chain(d), d=d), "gamma": 1e-2} | settings
+    settings["gamma"] = np.asarray(settings["gamma"]) * scale**2
+    X = scale * X
+    return Problem(sp.csr_array(X) if sparse else X, y, loss=loss, **settings)
+
+
+def state_of(result):
+    return result.w, result.v, result.theta, result.run.u, result.trace["objective"]
+
+
+@pytest.mark.parametrize("loss", LOSSES, **ids)
+def test_it_agrees_with_batch_admm_in_far_fewer_iterations(loss):
+    one, other = problem(loss), problem(loss, sparse=True)
+    slow, fast = solve(one, ADMM(), tol=1e-9, epochs=20000), solve(other, ALM(), tol=1e-9)
+    assert fast.status is Status.converged and fast.certificate.relative_gap <= 1e-9
+    assert fast.certificate.primal == pytest.approx(slow.certificate.primal, rel=3e-9)
+    assert fast.w == pytest.approx(slow.w, abs=1e-4)
+    assert fast.run.iteration <= 20
+
+
+def test_fused_coefficients_are_as_good_as_equal():
+    result = solve(problem(penalty=L1(10.0)), ALM(), tol=1e-8)
+    assert np.ptp(result.w) <= 1e-8 and not result.v.any()
+
+
+@pytest.mark.parametrize("loss", LOSSES, **ids)
+@pytest.mark.parametrize("name, value", [("DENSE_FEATURES", 0), ("PASSES", 0)])
+def test_products_and_a_part_of_the_rows_lead_to_the_same_point(monkeypatch, name, value, loss):
+    wanted = solve(problem(loss, n=400), ALM(), tol=1e-8)
+    monkeypatch.setattr(multipliers, name, value)
+    monkeypatch.setattr(multipliers, "ROWS_A_FEATURE", 6 if name == "PASSES" else 1000)
+    found = solve(problem(loss, n=400), ALM(), tol=1e-8)
+    assert found.status is Status.converged
+    assert found.certificate.primal == pytest.approx(wanted.certificate.primal, rel=2e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_unit_of_the_features_does_not_matter(scale):
+    one, other = solve(problem(), ALM(), tol=1e-6), solve(problem(scale=scale), ALM(), tol=1e-6)
+    assert scale * other.w == pytest.approx(one.w, rel=1e-6, abs=1e-9)
+    assert other.run.newton_steps == one.run.newton_steps
+
+
+def test_a_run_in_two_parts_has_the_same_bits():
+    case = problem()
+    whole, first = solve(case, ALM(), epochs=7, tol=0.0), solve(case, ALM(), epochs=3, tol=0.0)
+    for _ in range(2):  # the first part stays as it was
+        second = solve(case, ALM(), epochs=4, tol=0.0, start=first)
+        for a, b in zip(state_of(whole), state_of(second), strict=True):
+            np.testing.assert_array_equal(a[-len(b) :], b)
+
+
+def test_a_start_near_the_answer_saves_steps():
+    case = problem()
+    cold = solve(case, ALM(), tol=1e-6)
+    near = case.with_penalty(L1(0.019))
+    warm = solve(near, ALM(), tol=1e-6, start=cold)
+    assert warm.certificate.relative_gap <= 1e-6
+    assert warm.epochs < solve(near, ALM(), tol=1e-6).epochs
+    elsewhere = solve(problem(seed=1), ALM(), tol=1e-6, start=cold)  # other rows: only the point counts
+    assert elsewhere.certificate.relative_gap <= 1e-6
+    stochastic = solve(case, AdaSADMM(), epochs=5)
+    assert solve(case, ALM(), tol=1e-6, start=stochastic).certificate.relative_gap <= 1e-6
+
+
+def test_groups_and_an_intercept_without_ridge():
+    gamma = np.full(12, 1e-2)
+    gamma[-1] = 0.0
+    groups = [range(0, 4), range(4, 11)]
+    result = solve(problem(penalty=GroupL2(0.05, groups), gamma=gamma), ALM(), tol=1e-8)
+    assert result.status is Status.converged and result.certificate.reason == ""
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1e-2])
+def test_data_that_a_plane_separates(gamma):
+    X = np.array([[1.0, 0.0], [2.0, 1.0], [-1.0, 0.0], [-2.0, -1.0]])
+    case = Problem(X, [1, 1, -1, -1], loss=Logistic(), penalty=L1(0.0), A=[[1.0, -1.0]], gamma=gamma)
+    result = solve(case, ALM(), tol=1e-6, epochs=50)
+    assert np.isfinite(result.w).all()
+    assert result.certificate.primal >= result.certificate.dual
+    assert (result.certificate.relative_gap <= 1e-6) == (gamma > 0.0)  # without ridge there is no minimiser
+
+
+def test_a_general_B_is_refused():
+    case = problem(B=sp.eye_array(11) * 2.0)
+    with pytest.raises(ValueError, match=r"ALM\(\) needs B = None.*use ADMM"):
+        solve(case, ALM())
