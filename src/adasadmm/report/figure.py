@@ -13,7 +13,7 @@ from .compare import optimum
 from .curves import LIGHT, MEASURES, Curve, curves, horizon
 from .study import Study
 
-__all__ = ["write_figure"]
+__all__ = ["save", "write_figure"]
 
 TITLES = {"objective": "objective", "test_error": "test error", "seconds": "seconds"}
 STYLE: Any = {
@@ -37,14 +37,19 @@ def write_figure(study: Study, folder: str | pathlib.Path) -> None:
         import matplotlib
     except ImportError:
         raise ImportError('the figure needs matplotlib: pip install "adasadmm[report]"') from None
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(STYLE):
-        figure = _draw(study)
-        for kind, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 150})):
-            drawing = io.BytesIO()
-            figure.savefig(drawing, format=kind, **options)
-            write_whole(folder / f"figure.{kind}", drawing.getvalue())
+        save(_draw(study), pathlib.Path(folder), "figure")
+
+
+def save(figure: Any, folder: pathlib.Path, name: str) -> list[pathlib.Path]:
+    """Write a figure as .svg and as .png, whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    options: dict[str, Any] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 150}}
+    for kind, chosen in options.items():
+        drawing = io.BytesIO()
+        figure.savefig(drawing, format=kind, **chosen)
+        write_whole(folder / f"{name}.{kind}", drawing.getvalue())
+    return [folder / f"{name}.{kind}" for kind in options]
 
 
 def _draw(study: Study) -> Any:

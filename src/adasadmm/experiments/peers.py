@@ -1,0 +1,77 @@
+"""The same problem by CVXPY, whose solvers are what a user could take instead."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import graphs
+
+__all__ = ["CVXPY", "Peer", "by_cvxpy", "installed"]
+
+
+class Peer(NamedTuple):
+    """A solver of CVXPY's: its label, what it calls its tolerance and its limits, and the losses that it knows."""
+
+    label: str
+    options: Callable[[float, float], dict[str, Any]]
+    losses: tuple[str, ...] = ("hinge", "logistic")
+
+
+CVXPY = {
+    "CLARABEL": Peer(
+        "Clarabel",
+        lambda tol, limit: {"tol_gap_rel": tol, "tol_gap_abs": tol, "tol_feas": tol, "time_limit": limit},
+    ),
+    "OSQP": Peer(  # quadratic programs only
+        "OSQP",
+        lambda tol, limit: {"eps_abs": tol, "eps_rel": tol, "max_iter": 100_000, "time_limit": limit},
+        ("hinge",),
+    ),
+    "SCS": Peer(
+        "SCS",
+        lambda tol, limit: {"eps_abs": tol, "eps_rel": tol, "max_iters": 100_000, "time_limit_secs": limit},
+    ),
+}
+
+
+def installed(loss: str = "hinge") -> list[str]:
+    """Those of `CVXPY` that are here and know the loss."""
+    if importlib.util.find_spec("cvxpy") is None:
+        return []
+    import cvxpy as cp
+
+    here = cp.installed_solvers()
+    return [name for name in CVXPY if name in here and loss in CVXPY[name].losses]
+
+
+def by_cvxpy(X: Any, y: np.ndarray, edges: np.ndarray, loss: str = "hinge") -> Callable[..., np.ndarray | None]:
+    """A function ``(solver, tol, limit) -> w`` for gamma = nu = 1/n and no bias; None where the solver gave up.
+
+    The program is built here, and made ready for the solver there, where it counts as the solver's time.
+    """
+    import cvxpy as cp
+
+    n, d = X.shape
+    w = cp.Variable(d)
+    margins = cp.multiply(y, X @ w)
+    losses = cp.pos(1 - margins) if loss == "hinge" else cp.logistic(-margins)
+    penalty = cp.norm1(graphs.incidence(edges, d=d) @ w)
+    objective = cp.Minimize((cp.sum(losses) + cp.sum_squares(w) / 2 + penalty) / n)
+
+    def solve(solver: str, tol: float, limit: float = 1e6) -> np.ndarray | None:
+        w.value = None
+        program = cp.Problem(objective)  # a new one, lest it start from the last answer
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that an answer may be inaccurate is seen from its objective
+            try:
+                program.solve(solver=solver, warm_start=False, **CVXPY[solver].options(tol, limit))
+            except cp.SolverError:
+                return None
+        return None if w.value is None else np.asarray(w.value)
+
+    return solve

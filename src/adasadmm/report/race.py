@@ -1,0 +1,96 @@
+"""Time against accuracy as a picture: a panel for each data set, a line for each solver."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any, NamedTuple
+
+from .curves import LIGHT
+from .figure import STYLE, save
+
+__all__ = ["ACCURACIES", "Lane", "write_race"]
+
+ACCURACIES = (1e-2, 1e-3, 1e-4)  # above the optimum, relative to it
+LEAST, MOST = 0.05 * ACCURACIES[-1], 10.0  # what lies beyond is not shown
+PANELS_A_ROW, LEGEND_COLUMNS = 2, {1: 2, 2: 5}
+PEER_MARKS = ("o", "s", "^", "D")
+
+
+class Lane(NamedTuple):
+    """What a solver reached on a data set, and when. ``kind``: "auto", "ours" or "peer"."""
+
+    dataset: str
+    solver: str
+    kind: str
+    seconds: list[float]
+    above: list[float]
+
+    def seconds_to(self, accuracy: float) -> float | None:
+        """The least time in which it was that near to the optimum; None if it never was."""
+        times = [seconds for seconds, above in zip(self.seconds, self.above, strict=True) if above <= accuracy]
+        return min(times, default=None)
+
+
+def write_race(lanes: list[Lane], folder: str | pathlib.Path) -> list[pathlib.Path]:
+    """Write ``bench.svg`` and ``bench.png`` into a folder."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        return save(_draw(lanes), pathlib.Path(folder), "bench")
+
+
+def _draw(lanes: list[Lane]) -> Any:
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(lane.dataset for lane in lanes))
+    looks = _looks(lanes)
+    columns = min(PANELS_A_ROW, len(names))
+    rows = -(-len(names) // columns)
+    entries = -(-len(looks) // LEGEND_COLUMNS[columns])  # above each other in the legend
+    figure = Figure(figsize=(5.2 * columns, 0.3 + 0.2 * entries + 3.4 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    for ax in axes.flat[len(names) :]:
+        ax.set_visible(False)
+    for name, ax in zip(names, axes.flat, strict=False):
+        _panel(ax, [lane for lane in lanes if lane.dataset == name], looks)
+        ax.set_title(name, loc="left", fontweight="bold", parse_math=False)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("objective above the optimum")
+    _legend(figure, looks, LEGEND_COLUMNS[columns])
+    return figure
+
+
+def _panel(ax: Any, lanes: list[Lane], looks: dict[str, dict[str, Any]]) -> None:
+    for lane in lanes:
+        ax.plot(lane.seconds, [100 * above for above in lane.above], **looks[lane.solver])
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_ylim(100 * LEAST, 100 * MOST)  # in percent
+    ax.yaxis.set_major_formatter(lambda percent, _: f"{percent:g} %")
+    ax.xaxis.set_major_formatter(lambda seconds, _: f"{seconds:g} s")
+    for accuracy in ACCURACIES:
+        ax.axhline(100 * accuracy, color="0.85", linewidth=0.8, zorder=0)
+
+
+def _looks(lanes: list[Lane]) -> dict[str, dict[str, Any]]:
+    """A colour for each solver; those that are given a tolerance with a mark for each."""
+    kinds = {lane.solver: lane.kind for lane in lanes}
+    peers = [solver for solver, kind in kinds.items() if kind == "peer"]
+    looks: dict[str, dict[str, Any]] = {}
+    for number, solver in enumerate(kinds):
+        looks[solver] = {"color": LIGHT[number % len(LIGHT)], "linewidth": 1.8}
+        if kinds[solver] == "auto":
+            looks[solver] |= {"marker": "*", "markersize": 8, "zorder": 3}
+        if solver in peers:
+            mark = PEER_MARKS[peers.index(solver) % len(PEER_MARKS)]
+            looks[solver] |= {"linewidth": 1.0, "linestyle": "--", "marker": mark, "markersize": 4}
+    return looks
+
+
+def _legend(figure: Any, looks: dict[str, dict[str, Any]], columns: int) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], **look) for look in looks.values()]
+    legend = figure.legend(handles, list(looks), frameon=False, loc="outside upper center", ncols=columns)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
