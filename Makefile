@@ -4,7 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PYTHONHASHSEED := 0
 
-.PHONY: demo test test-all browser lint types clean
+# What `make bench` runs: the scripts that write a table into the docs, and more words for benchopt, if any.
+TABLES   ?= row_visit batch_sizes w_steps big_sparse cold_start defaults peers
+BENCHOPT ?=
+
+.PHONY: demo test test-all bench browser lint types clean
 
 demo: $(VENV)/core
 	$(BIN)/adasadmm demo
@@ -13,10 +17,16 @@ test: $(VENV)/dev lint types
 	$(BIN)/python -m pytest -n 2 -q -m "not slow"
 
 # What is slow or needs more: the full product of parts without the compiler, bounds checks, everything marked slow.
-test-all: $(VENV)/dev browser
+test-all: $(VENV)/bench browser
 	$(BIN)/python -m pytest -n 2 -q -m slow
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m "not slow and not compiled"
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -n 2 -q -m "not slow"
+
+# Every table of the docs, then the benchmark of benchopt, whose page is benchmarks/benchopt/outputs/benchopt.html. All of
+# it takes hours; a part of it: make bench TABLES=cold_start BENCHOPT="-d Bundled -n 10"
+bench: $(VENV)/bench
+	set -e; for table in $(TABLES); do $(BIN)/python benchmarks/$$table.py; done
+	$(BIN)/benchopt run benchmarks/benchopt --local --no-display --timeout 20m $(BENCHOPT)
 
 # The report is looked at with Debian's own browser; where it is not there and cannot be installed, those tests say so.
 browser:
@@ -41,5 +51,9 @@ $(VENV)/dev: $(VENV)/core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cli,dev]"
 	touch $@
 
+$(VENV)/bench: $(VENV)/dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo bench benchmarks/benchopt/__cache__ benchmarks/benchopt/outputs .pytest_cache .mypy_cache .ruff_cache .hypothesis

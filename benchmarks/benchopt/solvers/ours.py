@@ -1,0 +1,31 @@
+from benchmark_utils import little_progress
+from benchopt import BaseSolver
+
+from adasadmm import ADMM, solve
+from adasadmm.experiments.bench import SOLVERS
+from adasadmm.experiments.settings import POINTS_AN_EPOCH
+
+
+class Solver(BaseSolver):
+    """Our solvers with nothing tuned. Batch ADMM counts iterations, the others twentieths of an epoch."""
+
+    name = "adasadmm"
+    parameters = {"variant": list(SOLVERS)}
+    # A stochastic solver may first climb above its start, and does not descend at each look.
+    stopping_criterion = little_progress("iteration", patience=12)
+
+    def set_objective(self, X, y, edges, loss, problem):
+        self.problem, self.seed = problem, self.get_seed(use_repetition=True)
+
+    def warm_up(self):
+        self.run(1)  # compiles
+
+    def run(self, n_iter):
+        _, solver = SOLVERS[self.variant]
+        batch = isinstance(solver, ADMM)
+        epochs = n_iter if batch else n_iter / POINTS_AN_EPOCH
+        tol = 0.0 if batch else None
+        self.result = solve(self.problem, solver, epochs=epochs, tol=tol, seed=self.seed, trace_every=max(1.0, epochs))
+
+    def get_result(self):
+        return {"w": self.result.w_average, "dual": self.result.certificate.dual}
