@@ -39,7 +39,7 @@ __all__ = [
 
 PRESET = datasets.BUNDLED
 LOSSES = {"hinge": losses.Hinge(), "logistic": losses.Logistic()}
-SOLVERS = {  # with nothing tuned; c = 1 is the best power of 2 on the digits
+SOLVERS = {  # with nothing tuned; c = 1 as in the demo
     "admm": ("batch ADMM", ADMM()),
     "ada-diag": ("Ada-SADMM, diagonal", AdaSADMM(average="step-weighted", beta="auto")),
     "ada-full": ("Ada-SADMM, full", AdaSADMM(Full(refresh=0.05), average="step-weighted", beta="auto")),
