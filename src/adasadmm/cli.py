@@ -89,7 +89,7 @@ def _add_bench(commands: Any) -> None:
     parser = commands.add_parser(
         "bench",
         help="time to an accuracy: our solvers, and CVXPY's where it is installed",
-        description="Prints the seconds that each solver takes to come within 1 %%, 0.1 %% and 0.01 %% of the optimum, "
+        description="Prints the seconds that each solver takes to come within 1 %, 0.1 % and 0.01 % of the optimum, "
         "and writes results.json and a picture, bench.svg and bench.png. About half a minute.",
         epilog="Example: adasadmm bench --datasets splice --loss logistic --out quick",
     )

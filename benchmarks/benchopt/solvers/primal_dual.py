@@ -12,8 +12,9 @@ MOST_ITERATIONS = 100_000
 class Solver(BaseSolver):
     """copt's primal-dual method. The hinge loss is a proximal term on X w, beside that of the edges on A w.
 
-    There the steps are fixed, as its line search lets them grow beyond what the norm of X allows, and its ratio is the
-    best of 0.1, 0.3, 1, 3, 10 on splice and a9a. The logistic loss is its smooth term, with its line search.
+    There the steps are fixed, as its line search lets them grow beyond what the norm of X allows. Their ratio is 3 in
+    units of sqrt(n); of 0.1, 0.3, 1, 3, 10 the best was 1 on splice, 10 on a9a, each 2.3 to 2.7 times nearer to the
+    optimum after 1,000 iterations. The logistic loss is its smooth term, with its line search.
     """
 
     name = "copt-primal-dual"
