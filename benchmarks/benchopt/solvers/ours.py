@@ -1,13 +1,14 @@
 from benchmark_utils import little_progress
 from benchopt import BaseSolver
 
-from adasadmm import ADMM, solve
+from adasadmm import solve
 from adasadmm.experiments.bench import SOLVERS
 from adasadmm.experiments.settings import POINTS_AN_EPOCH
+from adasadmm.solvers import ALL_ROWS
 
 
 class Solver(BaseSolver):
-    """Our solvers with nothing tuned. Batch ADMM counts iterations, the others twentieths of an epoch."""
+    """Our solvers with nothing tuned. ALM and ADMM count iterations, the others twentieths of an epoch."""
 
     name = "adasadmm"
     parameters = {"variant": list(SOLVERS)}
@@ -22,7 +23,7 @@ class Solver(BaseSolver):
 
     def run(self, n_iter):
         _, solver = SOLVERS[self.variant]
-        batch = isinstance(solver, ADMM)
+        batch = isinstance(solver, ALL_ROWS)
         epochs = n_iter if batch else n_iter / POINTS_AN_EPOCH
         tol = 0.0 if batch else None
         self.result = solve(self.problem, solver, epochs=epochs, tol=tol, seed=self.seed, trace_every=max(1.0, epochs))
