@@ -183,7 +183,8 @@ class BatchRun:
         self.certified_at = self.iteration
         return self.certificate
 
-    eta = math.nan  # batch ADMM has no step size
+    eta = math.nan  # there is no step size
+    numbers: tuple[str, ...] = ("beta_z", "beta", "iteration", "seconds")  # that change, beside the arrays
 
     @property
     def epoch(self) -> float:
@@ -215,11 +216,12 @@ class BatchRun:
         return [iterations // 2, iterations - iterations // 2] if iterations > 1 else []
 
     def save(self) -> Any:
-        numbers = self.beta_z, self.beta, self.iteration, self.seconds
-        return [array.copy() for array in self._arrays()], numbers
+        return [array.copy() for array in self._arrays()], [getattr(self, name) for name in self.numbers]
 
     def load(self, saved: Any) -> None:
-        arrays, (self.beta_z, self.beta, self.iteration, self.seconds) = saved
+        arrays, numbers = saved
+        for name, number in zip(self.numbers, numbers, strict=True):
+            setattr(self, name, number)
         for array, kept in zip(self._arrays(), arrays, strict=True):
             array[...] = kept
         self._restore()

@@ -100,6 +100,8 @@ def prox(penalty, x, tau, out):
 class MultiplierRun(BatchRun):
     """The state of the augmented Lagrangian method; an iteration is a minimum of L_beta and a step of the duals."""
 
+    numbers = (*BatchRun.numbers, "newton_steps")
+
     def _prepare(self) -> None:
         problem = self.problem
         self.Xw, self.Aw = self.z.copy(), problem.times_A(self.state.w)
