@@ -20,6 +20,7 @@ ROOMS = [  # a file imports only files above it
     "penalties",
     "matrices",
     "elimination",
+    "dense",
     "quadratics",
     "metrics",
     "stepsizes",

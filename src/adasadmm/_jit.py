@@ -9,6 +9,7 @@ With ``NUMBA_DISABLE_JIT=1`` the same source runs interpreted.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import inspect
@@ -17,13 +18,14 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
+import llvmlite.binding
 import numpy as np
 from numba import config, njit, types
 from numba.core.caching import FunctionCache
 from numba.core.registry import cpu_target
-from numba.extending import overload, register_jitable
+from numba.extending import get_cython_function_address, overload, register_jitable
 
-__all__ = ["at", "compiled", "generic", "inlined", "is_registered"]
+__all__ = ["at", "compiled", "fortran", "generic", "inlined", "is_registered"]
 
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _generics: list[Any] = []
@@ -48,6 +50,19 @@ def compiled(fn: Callable) -> Callable:
         pass
     _kernels.append(kernel)
     return kernel
+
+
+def fortran(library: str, name: str, arguments: int) -> Any:
+    """A routine of the ``blas`` or ``lapack`` that scipy brings. Its arguments are addresses, ``array.ctypes.data``.
+
+    numba's own linear algebra takes seconds to compile wherever it is called, a call by address next to nothing.
+    Machine code on disk knows the routine by a symbol, since the address is another one in each process.
+    """
+    address = get_cython_function_address(f"scipy.linalg.cython_{library}", name)
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address)
+    llvmlite.binding.add_symbol(f"adasadmm_{name}", address)
+    return types.ExternalFunction(f"adasadmm_{name}", types.void(*[types.uintp] * arguments))
 
 
 def generic(fn: Callable) -> Any:

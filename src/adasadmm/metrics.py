@@ -17,12 +17,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import quadratics
-from ._jit import compiled, generic
+from . import dense, quadratics
+from ._jit import generic, inlined
 
 __all__ = ["Diagonal", "Full", "Identity", "apply", "observe", "observe_at", "solve", "start"]
 
 WAITING = 64  # gradients that are gathered into G at once, by BLAS
+NODES = 36  # of the rule by which a root is followed: its relative error is 6e-9
+MOST_STEPS = 32  # for which a root is followed
+GROWTH = 4.0  # of tr G, for which it is followed
+NEAR = 1.5  # two step sizes whose systems precondition each other well
+SMALL = 1e-3  # entries of a gradient below this, in units of what moves the lagging metric, are only bounded
 
 
 class Identity(NamedTuple):
@@ -41,7 +46,8 @@ class Full(NamedTuple):
     refresh : float
         0 takes the root at every step, as the paper does. Otherwise the root of an earlier G_s serves until
         ``sum_{s < r <= t} |P^{-1} g_r|^2 > refresh d``, ``P = a I + G_s^{1/2}``; then
-        ``G_t <= (1 + refresh d) P^2``, and Theorem 3 holds with its first term times ``sqrt(1 + refresh d)``.
+        ``G_t <= (1 + refresh d) P^2``, and Theorem 3 holds with its first term times ``sqrt(1 + refresh d)``. Entries
+        of g_r that hardly count enter the sum by a bound.
     """
 
     refresh: float = 0.0
@@ -53,11 +59,32 @@ class DiagonalState(NamedTuple):
 
 
 class FullState(NamedTuple):
-    """``P = a I + U diag(roots) U'`` with the root of an earlier G, or of this one.
+    """``H = a I + S``, ``S = G^{1/2}``.
 
-    ``G`` lacks the gradients that wait in the first rows of ``waiting``. ``inverse`` serves the w-step until P changes:
-    a Cholesky factor where every step has a root of its own; the inverse of ``P / eta + Q`` itself; or, where eta
-    changes, T with ``T'P T = I`` and ``T'Q T = diag(spread)``, which is good for every eta.
+    Every so often S is taken anew, by an eigendecomposition ``U' diag(roots)^2 U`` of G; in between `dense.follow_root`
+    adds what each gradient adds to it. Only then do the gradients that wait go into G. ``inverse`` is that of
+    ``P / eta + Q`` for some earlier P, and near enough to precondition conjugate gradients.
+    """
+
+    a: float
+    G: np.ndarray
+    waiting: np.ndarray
+    roots: np.ndarray
+    U: np.ndarray
+    S: np.ndarray
+    rule: np.ndarray
+    steps: np.ndarray
+    inverse: np.ndarray
+    counts: np.ndarray  # gradients that wait, roots taken
+    reach: np.ndarray  # tr G, the most for which the rule is good, and the 1/eta of `inverse` (0: there is none yet)
+
+
+class LaggingState(NamedTuple):
+    """``H = a I + S`` with the root S of an earlier G, or of this one.
+
+    ``G`` lacks the gradients that wait in the first rows of ``waiting``. ``inverse`` serves the w-step until S changes:
+    the inverse of ``H / eta + Q`` itself or, where eta changes, T with ``T'H T = I`` and ``T'Q T = diag(spread)``,
+    which is good for every eta.
     """
 
     a: float
@@ -66,16 +93,20 @@ class FullState(NamedTuple):
     waiting: np.ndarray
     roots: np.ndarray
     U: np.ndarray
-    P_root_inverse: np.ndarray  # U diag(1 / (a + roots)): |its transpose times g| is |P^{-1} g|
+    S: np.ndarray
+    whitening: np.ndarray  # |its transpose times g| is |H^{-1} g|
     inverse: np.ndarray
     transposed: np.ndarray  # of T
     spread: np.ndarray
-    counts: np.ndarray  # gradients that wait, roots taken, and whether eta was seen to change
-    drift: np.ndarray  # sum |P^{-1} g_r|^2 since the last root, and the 1/eta of `inverse` (0: there is none yet)
+    counts: np.ndarray  # gradients that wait, roots taken, whether eta was seen to change
+    drift: np.ndarray  # sum |H^{-1} g_r|^2 since the last root, and the 1/eta of `inverse` (0: there is none yet)
 
 
 class IdentityState(NamedTuple):
     h: np.ndarray
+
+
+ROOTS = FullState, LaggingState  # they know their a
 
 
 # --- the three functions of a metric ---------------------------------------------------------------------------------
@@ -147,39 +178,71 @@ def _(H: DiagonalState, x, out):
 
 @start.register
 def _(metric: Full, d):
-    arrays = [np.zeros(shape) for shape in ((d, d), (WAITING, d), d, (d, d), (d, d), (d, d), (d, d), d)]
-    return FullState(0.0, float(metric.refresh), *arrays, np.zeros(3, np.int64), np.zeros(2))  # type: ignore[call-arg]
+    counts, numbers, square = np.zeros(3, np.int64), np.zeros(3), (d, d)
+    G, U, S, inverse = (np.zeros(square) for _ in range(4))
+    if metric.refresh > 0.0:
+        known = float(metric.refresh), G, np.zeros((WAITING, d)), np.zeros(d), U, S
+        return LaggingState(0.0, *known, np.zeros(square), inverse, np.zeros(square), np.zeros(d), counts, numbers)
+    steps = min(max(MOST_STEPS // 4, d // 8), MOST_STEPS)
+    followed = dense.root_rule(NODES), np.zeros((steps * NODES, d))
+    return FullState(0.0, G, np.zeros((steps, d)), np.zeros(d), U, S, *followed, inverse, counts, numbers)
 
 
 @observe.register
 def _(H: FullState, g):
-    H.waiting[H.counts[0]] = g
+    square = 0.0
+    for j in range(len(g)):
+        square += g[j] * g[j]
+    if square == 0.0:
+        return
+    dense.copy(g, H.waiting[H.counts[0]])
     H.counts[0] += 1
-    if H.refresh > 0.0 and H.counts[1] > 0:
-        turned = np.empty_like(g)
-        transposed_times(H.P_root_inverse, g, turned)
-        for j in range(len(g)):
-            H.drift[0] += turned[j] * turned[j]
+    H.reach[0] += square
+    if H.counts[0] < len(H.waiting) and H.reach[0] <= H.reach[1]:
+        dense.follow_root(g, H.U, H.roots, np.sqrt(H.reach[1]), H.rule, H.steps, H.counts[0] - 1, H.S)
+        return
+    renew_root(H)
+    H.reach[1] = GROWTH * H.reach[0]
+    H.reach[2] = 0.0
+
+
+@observe.register
+def _(H: LaggingState, g):
+    dense.copy(g, H.waiting[H.counts[0]])
+    H.counts[0] += 1
+    if H.counts[1] > 0:
+        least = H.a + H.roots[0]
+        large, small = dense.square_of_product(H.whitening, g, SMALL * np.sqrt(H.refresh) * least)
+        H.drift[0] += (np.sqrt(large) + np.sqrt(small) / least) ** 2
         if H.drift[0] <= H.refresh * len(g):
             if H.counts[0] == len(H.waiting):
-                gather(H.waiting, H.G)
+                dense.add_squares(H.waiting, H.counts[0], H.G)
                 H.counts[0] = 0
             return
-    gather(H.waiting[: H.counts[0]], H.G)
-    take_root(H.G, H.a, H.roots, H.U, H.P_root_inverse)
+    renew_root(H)
+    for i in range(len(g)):
+        for j in range(len(g)):
+            H.whitening[j, i] = H.U[i, j] / (H.a + H.roots[i])
+    H.drift[:] = 0.0
+
+
+@inlined
+def renew_root(H):
+    """The root of G with the gradients that waited."""
+    dense.add_squares(H.waiting, H.counts[0], H.G)
+    dense.take_root(H.G, H.roots, H.U, H.S)
     H.counts[0] = 0
     H.counts[1] += 1
-    H.drift[:] = 0.0
 
 
 @apply.register
 def _(H: FullState, x, out):
-    turned = np.empty_like(x)
-    transposed_times(H.U, x, turned)
-    for i in range(len(x)):
-        out[i] = 0.0
-        for j in range(len(x)):
-            out[i] += H.U[i, j] * H.roots[j] * turned[j]
+    dense.symmetric_times(H.S, x, out)
+
+
+@apply.register
+def _(H: LaggingState, x, out):
+    dense.symmetric_times(H.S, x, out)
 
 
 # --- the w-step's system ---------------------------------------------------------------------------------------------
@@ -201,6 +264,17 @@ def _(M: _Operator, x, out):
     apply(M.H, x, M.work)
     for j in range(len(x)):
         out[j] += M.inverse_eta * (M.a * x[j] + M.work[j])
+
+
+class _Inverse(NamedTuple):
+    """The inverse of a matrix near the operator's, as preconditioner."""
+
+    matrix: np.ndarray
+
+
+@quadratics.precondition.register
+def _(P: _Inverse, x, out):
+    dense.symmetric_times(P.matrix, x, out)
 
 
 @generic
@@ -232,129 +306,31 @@ def _(H: DiagonalState, a, inverse_eta, Q, rhs, out):
 
 @solve.register
 def _(H: FullState, a, inverse_eta, Q, rhs, out):
+    if not H.reach[2] / NEAR <= inverse_eta <= H.reach[2] * NEAR:
+        H.inverse[:] = 0.0
+        quadratics.add_to(Q, H.inverse)
+        dense.invert(H.S, a, inverse_eta, H.inverse)
+        H.reach[2] = inverse_eta
+    operator = _Operator(H, a, inverse_eta, Q, np.empty_like(rhs))
+    quadratics.conjugate_gradients(operator, _Inverse(H.inverse), rhs, out)
+
+
+@solve.register
+def _(H: LaggingState, a, inverse_eta, Q, rhs, out):
     if H.drift[1] != inverse_eta and not (H.counts[2] and H.drift[1] != 0.0):
         H.counts[2] = H.counts[2] or H.drift[1] != 0.0  # the same root, but another step size
         H.inverse[:] = 0.0
         quadratics.add_to(Q, H.inverse)
         if H.counts[2]:
-            diagonalise(H.P_root_inverse, a, H.roots, H.inverse, H.transposed, H.spread)
+            dense.diagonalise(H.U, H.roots, a, H.inverse, H.transposed, H.spread)
         else:
-            factorise(H.U, H.roots, a, inverse_eta, H.inverse, H.refresh > 0.0)
+            dense.invert(H.S, a, inverse_eta, H.inverse)
         H.drift[1] = inverse_eta
-    if H.counts[2]:
-        turned = np.empty_like(rhs)
-        transposed_times(H.inverse, rhs, turned)
-        for j in range(len(rhs)):
-            turned[j] /= inverse_eta + H.spread[j]
-        transposed_times(H.transposed, turned, out)
-    elif H.refresh > 0.0:
-        transposed_times(H.inverse, rhs, out)
-    else:
-        substitute(H.inverse, rhs, out)
-
-
-# --- dense algebra, behind doors that are compiled once for all losses and penalties ---------------------------------
-
-
-@compiled
-def transposed_times(M, x, out):
-    """``out = M' x`` by rows of M, four at a time, so that out is read and written less often."""
-    d = len(x)
-    out[:] = 0.0
-    for i in range(0, d - 3, 4):
-        a, b, c, e = x[i], x[i + 1], x[i + 2], x[i + 3]
-        for j in range(len(out)):
-            out[j] += a * M[i, j] + b * M[i + 1, j] + c * M[i + 2, j] + e * M[i + 3, j]
-    for i in range(d - d % 4, d):
-        for j in range(len(out)):
-            out[j] += x[i] * M[i, j]
-
-
-@compiled
-def dot(A, B, out):
-    """``out = A B``. BLAS and LAPACK take long to compile at each place that calls them: these three are the places."""
-    np.dot(A, B, out)
-
-
-@compiled
-def eigen(M, values, vectors):
-    """The eigenvalues and eigenvectors of a symmetric M."""
-    found_values, found_vectors = np.linalg.eigh(M)
-    values[:] = found_values
-    vectors[:] = found_vectors
-
-
-@compiled
-def cholesky(M):
-    """Replace M by its lower factor."""
-    M[:] = np.linalg.cholesky(M)
-
-
-@compiled
-def gather(waiting, G):
-    """``G += waiting' waiting``."""
-    product = np.empty_like(G)
-    dot(np.ascontiguousarray(waiting.T), waiting, product)
-    G += product
-
-
-@compiled
-def take_root(G, a, roots, U, P_root_inverse):
-    """The eigenvectors of G and the square roots of its eigenvalues; rounding below 0 counts as 0."""
-    eigen(G, roots, U)
-    for j in range(len(roots)):
-        roots[j] = np.sqrt(max(roots[j], 0.0))
-    for i in range(len(roots)):
-        for j in range(len(roots)):
-            P_root_inverse[i, j] = U[i, j] / (a + roots[j])
-
-
-@compiled
-def factorise(U, roots, a, inverse_eta, matrix, invert):
-    """Replace Q in ``matrix`` by the factor of ``inverse_eta (a I + U diag(roots) U') + Q``, or by its inverse."""
-    P = np.empty_like(matrix)
-    dot(U * roots, np.ascontiguousarray(U.T), P)
-    for i in range(len(roots)):
-        for j in range(len(roots)):
-            matrix[i, j] += inverse_eta * P[i, j]
-        matrix[i, i] += inverse_eta * a
-    cholesky(matrix)
-    if invert:
-        half = np.zeros_like(matrix)  # the inverse of the factor, row by row
-        for i in range(len(roots)):
-            for j in range(i):
-                for k in range(j + 1):
-                    half[i, k] -= matrix[i, j] * half[j, k]
-            half[i, i] = 1.0
-            for k in range(i + 1):
-                half[i, k] /= matrix[i, i]
-        dot(np.ascontiguousarray(half.T), half, matrix)
-
-
-@compiled
-def diagonalise(P_root_inverse, a, roots, matrix, transposed, spread):
-    """Replace Q in ``matrix`` by T with ``T'P T = I`` and ``T'Q T = diag(spread)``."""
-    half = P_root_inverse * np.sqrt(a + roots)  # U diag(a + roots)^{-1/2}
-    product, vectors = np.empty_like(matrix), np.empty_like(matrix)
-    dot(matrix, half, product)
-    dot(np.ascontiguousarray(half.T), product, transposed)
-    eigen(transposed, spread, vectors)
-    for j in range(len(spread)):
-        spread[j] = max(spread[j], 0.0)
-    dot(half, vectors, matrix)
-    transposed[:] = matrix.T
-
-
-@compiled
-def substitute(factor, rhs, out):
-    """Solve ``factor factor' out = rhs``."""
-    d = len(rhs)
-    for i in range(d):
-        total = rhs[i]
-        for j in range(i):
-            total -= factor[i, j] * out[j]
-        out[i] = total / factor[i, i]
-    for i in range(d - 1, -1, -1):
-        out[i] /= factor[i, i]
-        for j in range(i):
-            out[j] -= factor[i, j] * out[i]
+    if not H.counts[2]:
+        dense.symmetric_times(H.inverse, rhs, out)
+        return
+    turned = np.empty_like(rhs)
+    dense.times(H.transposed, len(rhs), rhs, turned)
+    for j in range(len(rhs)):
+        turned[j] /= inverse_eta + H.spread[j]
+    dense.times(H.inverse, len(rhs), turned, out)

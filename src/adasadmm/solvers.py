@@ -170,7 +170,7 @@ def method(solver: Any, problem: Problem, w: np.ndarray) -> Method:
             raise TypeError(f"metric: {type(H).__name__}, its state, has no {name}; register one with @adasadmm.{name}")
     return Method(
         subgradient=Implicit(np.empty(problem.d)) if isinstance(solver, OADMM) else Explicit(),
-        metric=H._replace(a=a) if isinstance(H, metrics.FullState) else H,
+        metric=H._replace(a=a) if isinstance(H, metrics.ROOTS) else H,
         a=a,
         step=step,
         Q=quadratic(solver, problem, beta),
@@ -246,7 +246,7 @@ def check_fits(solver: Any, problem: Problem) -> None:
             f"register one with @adasadmm.losses.prox.register({name}), or use a stochastic solver such as AdaSADMM()"
         )
     if not isinstance(solver, ALL_ROWS) and isinstance(_metric(solver), metrics.Full):
-        need, have = 7 * 8 * problem.d**2, memory()
+        need, have = 9 * 8 * problem.d**2, memory()
         if need > 0.8 * have:
             raise ValueError(
                 f"a full metric of {problem.d} features needs {need / 2**30:.1f} GiB, this machine has "

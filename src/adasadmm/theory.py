@@ -211,14 +211,12 @@ def _excess(run: StochasticRun) -> np.ndarray:
 
 
 def _dense_metric(run: StochasticRun) -> np.ndarray:
-    """H_t as a matrix; one of the user's own by what it does to unit vectors."""
+    """H_t as a matrix; one that is not diagonal by what it does to unit vectors."""
     H, a, eye = run.method.metric, run.method.a, np.eye(run.problem.d)
     if isinstance(H, metrics.IdentityState):
         return eye
     if isinstance(H, metrics.DiagonalState):
         return np.diag(a + np.sqrt(H.squares))
-    if isinstance(H, metrics.FullState):
-        return a * eye + (H.U * H.roots) @ H.U.T
     images = np.empty_like(eye)
     for unit, image in zip(eye, images, strict=True):
         metrics.apply(H, unit, image)
@@ -238,10 +236,10 @@ def _theorems(run: StochasticRun, sums: dict[str, Any], Bv_star: float, rho: flo
     printed = beta * Bv_star**2 + rho**2 / beta + 0.0 * eta  # NaN where eta varies: the paper has a constant one
     both = sums["bregman_sum"] + sums["step_sum"]
     found = {"theorem1": (both + start) / (2 * T), "theorem1_printed": (both + printed) / (2 * T)}
-    k = math.sqrt(1.0 + H.refresh * run.problem.d) if isinstance(H, metrics.FullState) else 1.0
+    k = math.sqrt(1.0 + H.refresh * run.problem.d) if isinstance(H, metrics.LaggingState) else 1.0
     for name, kind, S, D, slip in (
         ("theorem2", metrics.DiagonalState, sums["column_norms"], sums["far_inf"], 2.0),
-        ("theorem3", metrics.FullState, sums["root_trace"], sums["far_2"], 1.0),
+        ("theorem3", metrics.ROOTS, sums["root_trace"], sums["far_2"], 1.0),
     ):
         holds = math.isfinite(eta) and isinstance(H, kind)
         over_eta, rest = D**2 * S + a * sums["first_w"] ** 2, sums["linearization"] + start
