@@ -37,6 +37,7 @@ ROOMS = [  # a file imports only files above it
     "theory",
     "graphs",
     "estimators",
+    "models",
     "datasets",
     "report",
     "experiments",

@@ -37,6 +37,7 @@ _HOME = {
         "Zero",
     ),
     "metrics": ("Diagonal", "Full", "Identity"),
+    "models": ("load_model", "save_model"),
     "estimators": (
         "ConvergenceDisplay",
         "GraphGuidedClassifier",

@@ -20,6 +20,10 @@ class Status(enum.Enum):
     diverged = "an iterate or the objective stopped being finite; the last finite iterate is returned"
     stopped = "the callback asked to stop"
 
+    def __reduce__(self) -> Any:
+        """As an enumeration tells pickle; skops asks here."""
+        return type(self), (self.value,)
+
 
 class Snapshot(NamedTuple):
     """A run at one moment: what the trace records, and the iterates (copies)."""

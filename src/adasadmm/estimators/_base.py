@@ -243,6 +243,13 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         scores = X @ np.atleast_2d(self._dense_coef()).T
         return np.asarray(scores) + self.intercept_
 
+    def _told_to(self, plain: Any, coef: Any, intercept: Any) -> Any:
+        """A plain model of scikit-learn, fitted by hand: same features, these coefficients."""
+        plain.coef_, plain.intercept_, plain.n_features_in_ = coef, intercept, self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            plain.feature_names_in_ = self.feature_names_in_
+        return plain
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -6,11 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.svm import LinearSVC
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..losses import Logistic
 from . import _fitting
@@ -137,6 +139,26 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         """The logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    def to_sklearn(self) -> Any:
+        """A plain scikit-learn model with the same predictions, to be served or exported without this package.
+
+        `LinearSVC` for the hinge losses; for the logistic one `LogisticRegression`, or with several classes
+        `SGDClassifier`, whose probabilities are one against the rest, too.
+        """
+        check_is_fitted(self)
+        if not isinstance(_fitting.as_loss(self.loss), Logistic):
+            plain: Any = LinearSVC()
+        elif len(self.classes_) == 2:
+            plain = LogisticRegression()
+        else:
+            plain = SGDClassifier(loss="log_loss")
+        intercept = self.intercept_.copy()
+        if len(self.classes_) == 2 and intercept[0] == 0.0:
+            # There a score of 0, which an empty row has, counts as the first class.
+            intercept[0] = np.finfo(np.float32).tiny
+        plain.classes_ = self.classes_
+        return self._told_to(plain, self._dense_coef().copy(), intercept)
 
 
 def _has_probabilities(estimator: Any) -> bool:

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
+from sklearn.linear_model import LinearRegression, PoissonRegressor
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..losses import Poisson
 from . import _fitting
@@ -83,3 +84,12 @@ class LinearRegressor(RegressorMixin, LinearModel):
         """The prediction for each row; with the Poisson loss the expected count."""
         scores = self._scores(X)[:, 0]
         return np.exp(scores) if isinstance(_fitting.as_loss(self.loss), Poisson) else scores
+
+    def to_sklearn(self) -> Any:
+        """A plain scikit-learn model with the same predictions: `LinearRegression`, or `PoissonRegressor`."""
+        check_is_fitted(self)
+        plain: Any = LinearRegression()
+        if isinstance(_fitting.as_loss(self.loss), Poisson):
+            plain = PoissonRegressor()
+            plain._base_loss = plain._get_loss()  # fit leaves it for predict
+        return self._told_to(plain, self._dense_coef().copy(), self.intercept_)

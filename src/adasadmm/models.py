@@ -1,0 +1,190 @@
+"""Models on disk: `save_model` and `load_model`, without pickle, so that loading runs no code from the file.
+
+The file is a skops archive with one more member, ``adasadmm.json``, which holds the version of the form.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import importlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from . import __version__
+from ._files import write_whole
+from .stochastic import StochasticRun
+from .trace import Trace
+
+__all__ = ["ModelError", "load_model", "save_model"]
+
+FORMAT = 1
+MEMBER = "adasadmm.json"
+# The modules whose records and estimators a model may hold. None of these classes does anything when it is made.
+HOMES = (
+    "losses.margin",
+    "losses.regression",
+    "penalties.norms",
+    "penalties.sets",
+    "penalties.stack",
+    "matrices",
+    "elimination",
+    "quadratics",
+    "metrics",
+    "stepsizes",
+    "averages",
+    "algorithm",
+    "solvers",
+    "trace",
+    "estimators._fitting",
+    "estimators.graph_guided",
+    "estimators.path",
+    "estimators.structured",
+)
+SPARSE = {sp.csr_array, sp.csc_array, sp.coo_array}  # a graph may be one
+
+
+class ModelError(ValueError):
+    """A model that cannot be saved, or a file that cannot be loaded; the message says why."""
+
+
+def save_model(model: Any, path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> None:
+    """Save a fitted model, or a pipeline that holds one, without pickle.
+
+    Coefficients, graph, names of features, classes, trace, and what `partial_fit` needs to go on are all inside. The
+    file is written whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator
+    path : path
+    trusted : sequence of str, optional
+        Full names of further types that the model holds, such as ``"mymodule.MyLoss"``; `load_model` has to be told
+        of them again. Only for types of your own: whoever can change the file decides what they are made with.
+
+    Raises
+    ------
+    ModelError
+        If the model holds something that `load_model` would refuse.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from adasadmm import GraphGuidedRegressor, load_model, save_model
+    >>> X = np.eye(3)
+    >>> model = GraphGuidedRegressor("chain", tol=1e-6).fit(X, [1, 2, 3])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.skops"
+    >>> save_model(model, path)
+    >>> bool((load_model(path).predict(X) == model.predict(X)).all())
+    True
+    """
+    skops = _skops()
+    if not isinstance(model, BaseEstimator):
+        raise ModelError(f"model must be an estimator, got {type(model).__name__}")
+    check_is_fitted(model)
+    try:
+        content = io.BytesIO(skops.dumps(model))
+        unknown = set(skops.get_untrusted_types(data=content.getvalue())) - _own_types() - set(trusted)
+    except Exception as error:  # skops has no common type for what it cannot write
+        raise ModelError(f"this model cannot be saved: {error}") from error
+    if unknown:
+        raise ModelError(
+            f"this model holds {', '.join(sorted(unknown))}, which load_model would not trust. A graph that is a "
+            "function or a networkx graph can be replaced by what it gave, model.set_params(graph=model.graph_); "
+            "types of your own can be named: trusted=[...], here and in load_model"
+        )
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr(MEMBER, json.dumps({"format": FORMAT, "adasadmm": __version__}))
+    write_whole(path, content.getvalue())
+
+
+def load_model(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
+    """Load a model that `save_model` wrote.
+
+    Only types of this package, of scikit-learn and of NumPy are made, and only by setting their fields.
+
+    Parameters
+    ----------
+    path : path
+    trusted : sequence of str, optional
+        Full names of further types, as given to `save_model`.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ModelError
+        If the file is damaged, of a later form, or holds types that are not trusted.
+    """
+    skops, path = _skops(), Path(path)
+    data = path.read_bytes()
+    try:
+        _check_archive(data)
+        model = skops.loads(data, trusted=sorted(_own_types() | set(trusted)))
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+    except _exceptions().UntrustedTypesFoundException as error:
+        raise ModelError(
+            f"{path} holds types that are not trusted: {error}. Name them in trusted=[...] only if you know who wrote "
+            "the file"
+        ) from None
+    except Exception as error:  # whatever a damaged archive makes zipfile, json, NumPy or skops say
+        raise ModelError(f"{path} is damaged, or no model: {type(error).__name__}: {error}") from error
+    if not isinstance(model, BaseEstimator):
+        raise ModelError(f"{path} holds a {type(model).__name__}, no model")
+    return model
+
+
+def _check_archive(data: bytes) -> None:
+    """The version of the form, before anything else is read; and that nothing unpacks to more than the file holds."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        if any(m.compress_type != zipfile.ZIP_STORED for m in members) or sum(m.file_size for m in members) > len(data):
+            raise ModelError("holds compressed members, which save_model does not write")
+        if MEMBER not in archive.namelist():
+            raise ModelError("was not written by save_model")
+        about = json.loads(archive.read(MEMBER))
+    if about["format"] != FORMAT:
+        raise ModelError(
+            f"is of format {about['format']}, written by adasadmm {about['adasadmm']}; "
+            f"adasadmm {__version__} reads format {FORMAT}"
+        )
+
+
+def _own_types() -> set[str]:
+    """The full names of the classes that a model of this package may hold."""
+    found: set[type] = {StochasticRun, Trace}
+    for home in HOMES:
+        module = importlib.import_module(f".{home}", __package__)
+        found |= {cls for cls in vars(module).values() if isinstance(cls, type) and _is_record(cls)}
+    own = {cls for cls in found if cls.__module__.startswith(f"{__package__}.")}
+    return {f"{cls.__module__}.{cls.__name__}" for cls in own | SPARSE}
+
+
+def _is_record(cls: type) -> bool:
+    is_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return is_tuple or dataclasses.is_dataclass(cls) or issubclass(cls, (enum.Enum, BaseEstimator))
+
+
+def _skops() -> Any:
+    try:
+        return importlib.import_module("skops.io")
+    except ImportError:
+        raise ImportError(
+            "models are saved with skops: pip install 'adasadmm[models]' (or use pickle or joblib)"
+        ) from None
+
+
+def _exceptions() -> Any:
+    return importlib.import_module("skops.io.exceptions")
