@@ -29,6 +29,7 @@ ROOMS = [  # a file imports only files above it
     "algorithm",
     "solvers",
     "trace",
+    "checkpoints",
     "duality",
     "batch",
     "multipliers",

@@ -13,6 +13,7 @@ _HOME = {
     "problem": ("Problem",),
     "solve": ("solve",),
     "trace": ("Result", "Status"),
+    "checkpoints": ("Checkpoint",),
     "solvers": ("ADMM", "ALM", "AdaSADMM", "OADMM", "SADMM"),
     "losses": (
         "EpsilonInsensitive",

@@ -74,7 +74,8 @@ class BatchRun:
         self.iteration, self.seconds = 0, 0.0
         self.begun = 0  # the iteration from which balancing counts
         self.v_before = v.copy()
-        self.certificate: Certificate | None = None
+        self.best_dual = -math.inf
+        self.certificate: Certificate | None = None  # of the iteration below
         self.certified_at = -1
         self._prepare()
 
@@ -178,13 +179,24 @@ class BatchRun:
         if self.certificate is not None and self.certified_at == self.iteration:
             return self.certificate
         found = duality.certify(self.problem, self.state.w, self.state.v, self.beta_z * self.u, self.state.theta)
-        best = self.certificate.dual if self.certificate is not None else -math.inf
-        self.certificate = duality.with_dual(self.problem, found, max(found.dual, best))
+        self.best_dual = max(found.dual, self.best_dual)
+        self.certificate = duality.with_dual(self.problem, found, self.best_dual)
         self.certified_at = self.iteration
         return self.certificate
 
     eta = math.nan  # there is no step size
-    numbers: tuple[str, ...] = ("beta_z", "beta", "iteration", "seconds")  # that change, beside the arrays
+    numbers: tuple[str, ...] = (
+        "beta_z",
+        "beta",
+        "iteration",
+        "begun",
+        "best_dual",
+        "seconds",
+    )  # that change, beside the arrays
+
+    @property
+    def position(self) -> int:
+        return self.iteration
 
     @property
     def epoch(self) -> float:
@@ -222,6 +234,7 @@ class BatchRun:
         arrays, numbers = saved
         for name, number in zip(self.numbers, numbers, strict=True):
             setattr(self, name, number)
+        self.certified_at = -1
         for array, kept in zip(self._arrays(), arrays, strict=True):
             array[...] = kept
         self._restore()
@@ -239,6 +252,7 @@ class BatchRun:
             return BatchRun(problem, self.solver, self.state.w, self.state.v, self.state.theta)
         fork = copy.copy(self)
         fork.problem, fork.model, fork.certificate = problem, model_of(problem, edgewise=False), None
+        fork.best_dual = -math.inf
         if problem is not self.problem:  # another penalty wants another balance
             fork.begun = self.iteration
         fork.state = copy.deepcopy(self.state)

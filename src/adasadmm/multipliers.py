@@ -100,7 +100,7 @@ def prox(penalty, x, tau, out):
 class MultiplierRun(BatchRun):
     """The state of the augmented Lagrangian method; an iteration is a minimum of L_beta and a step of the duals."""
 
-    numbers = (*BatchRun.numbers, "newton_steps")
+    numbers = (*BatchRun.numbers, "newton_steps", "allowed")
 
     def _prepare(self) -> None:
         problem = self.problem
@@ -108,6 +108,7 @@ class MultiplierRun(BatchRun):
         self.theta_next = self.state.theta.copy()
         self.separable = _separable(problem)
         self.newton_steps = 0
+        self.allowed = math.inf  # what Newton may leave over, as a cost of the dual value
         nothing = np.zeros(problem.n)
         unit = float(np.mean(problem.rows.c * duality.slopes(problem, nothing) ** 2))
         unit /= max(problem.loss_value(nothing), TINY)
@@ -129,7 +130,8 @@ class MultiplierRun(BatchRun):
             steps = self._minimise()
             self.u += self.Xw - self.z
             self.state.theta[:] = self.theta_next
-            self.certify()
+            found = self.certify()
+            self.allowed = INNER * min(found.gap, abs(found.primal))
             growth = next(factor for most, factor in GROWTH if steps <= most)
             self.beta = self.beta * growth if self.beta > NO_BETA * self.beta_z else self._first_beta()
             self.beta_z *= growth
@@ -144,7 +146,7 @@ class MultiplierRun(BatchRun):
         state = self.state
         for step in range(MOST_STEPS + 1):
             gradient = self._gradient()
-            if step == MOST_STEPS or (step > 0 and self._excess(gradient) <= self._enough()):
+            if step == MOST_STEPS or (step > 0 and self._excess(gradient) <= self.allowed):
                 break
             p = -self._newton(gradient, step)
             Xp, Ap = np.empty_like(self.Xw), self.problem.times_A(p)
@@ -180,12 +182,6 @@ class MultiplierRun(BatchRun):
         with np.errstate(divide="ignore"):
             cost = np.where(gamma > 0.0, gradient**2 / (2.0 * gamma), np.abs(gradient) * (size + np.mean(size)))
         return float(np.sum(cost))
-
-    def _enough(self) -> float:
-        """The excess at which the duals may move on."""
-        if self.certificate is None:
-            return math.inf
-        return INNER * min(self.certificate.gap, abs(self.certificate.primal))
 
     def _length(self, p: np.ndarray, Xp: np.ndarray, Ap: np.ndarray, first_slope: float) -> float:
         """How far to go along p: a full step, unless psi has turned up again by then."""
@@ -322,6 +318,7 @@ class MultiplierRun(BatchRun):
             math.sqrt(pair[0] * pair[1]) for pair in zip(fresh, (self.beta_z, self.beta), strict=True)
         )
         fork.u *= self.beta_z / fork.beta_z
+        fork.best_dual, fork.allowed = -math.inf, math.inf
         return fork
 
 

@@ -11,6 +11,7 @@ from tqdm.auto import tqdm
 
 from ._threads import one_blas_thread
 from .batch import BatchRun
+from .checkpoints import Checkpoint, CheckpointError, Keeper, fingerprint
 from .multipliers import MultiplierRun
 from .problem import Problem
 from .solvers import ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
@@ -40,6 +41,8 @@ def solve(
     trace_every: float = 0.25,
     callback: Callable[[Snapshot], Any] | None = None,
     progress: bool = False,
+    checkpoint: Checkpoint | None = None,
+    resume: bool = False,
 ) -> Result:
     """Minimise a problem.
 
@@ -64,6 +67,10 @@ def solve(
         Called with a `Snapshot` at each point of the trace; a true value stops the run.
     progress : bool
         Show a bar with the objective.
+    checkpoint : Checkpoint, optional
+        Where the run is kept on disk as it goes, and when it is interrupted.
+    resume : bool
+        Go on from the checkpoint, where there is one, to the same result as if nothing had happened.
 
     Returns
     -------
@@ -84,6 +91,7 @@ def solve(
     if start is not None and not isinstance(start, Result):
         raise TypeError(f"start must be a Result of solve, got {type(start).__name__}")
     _check_run(epochs, order, tol, trace_every)
+    _check_checkpoint(checkpoint, resume)
     check_fits(solver, problem)
     if samples is not None and isinstance(solver, ALL_ROWS):
         raise ValueError(f"samples must be None for {type(solver).__name__}, which uses all rows in every iteration")
@@ -101,9 +109,21 @@ def solve(
             total = wanted if samples is None else len(samples) / problem.n
             orders = _orders(problem.n, wanted, order, seed, samples)
             pieces = _pieces(orders, trace_every * problem.n, run.batch_size)
-        begin = run.epoch
-        snapshots, status = _drive(run, pieces, total, tol, callback, progress)
-        return _result(problem, run, snapshots, status, run.epoch - begin)
+        settings = {"solver": solver, "epochs": epochs, "seed": seed, "order": order, "samples": samples}
+        settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.save()[0]}
+        keeper = Keeper(checkpoint, {} if checkpoint is None else _fingerprint(problem, settings))
+        begin, first = run.epoch, run.position
+        status = _take_up(run, keeper.open(resume))
+        if status is None:
+            left = _after(pieces, run.position - first)
+            with tqdm(
+                total=total, initial=run.epoch - begin, disable=not progress, unit="epoch", bar_format=_BAR
+            ) as bar:
+                status = _drive(run, left, tol, callback, bar, keeper)
+        return _result(problem, run, keeper.points, status, run.epoch - begin)
+
+
+_BAR = "{l_bar}{bar}| {n:.2f}/{total:.2f} epochs [{elapsed}<{remaining}{postfix}]"
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -128,6 +148,24 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
         v, theta = np.concatenate([v, w]), np.concatenate([theta, np.zeros(problem.d)])
     kind = {ADMM: BatchRun, ALM: MultiplierRun}.get(type(solver), StochasticRun)
     return kind(inner, solver, w, v, theta)
+
+
+def _fingerprint(problem: Problem, settings: dict[str, Any]) -> dict[str, str]:
+    """All that the bits of a run depend on."""
+    X, y, c = problem.rows
+    parts = ("loss", "penalty", "A", "B", "b", "gamma", "w_set")
+    return fingerprint(X=X, y=y, sample_weight=c, **{name: getattr(problem, name) for name in parts}, **settings)
+
+
+def _take_up(run: Any, moment: Any) -> Status | None:
+    """Bring a run to where a checkpoint was written; how it ended, if it had."""
+    if moment is None:
+        return None
+    shapes = [(array.shape, array.dtype) for array in run.save()[0]]
+    if shapes != [(array.shape, array.dtype) for array in moment.arrays]:
+        raise CheckpointError("the checkpoint holds arrays of another shape than the run")
+    run.load((moment.arrays, moment.numbers))
+    return moment.status
 
 
 def _same_quadratics(one: Problem, other: Problem) -> bool:
@@ -177,39 +215,59 @@ def _pieces(orders: Iterator[np.ndarray], every: float, batch_size: int) -> Iter
                 mark += every
 
 
-def _drive(
-    run: Any, pieces: Iterator[Any], total: float, tol: float | None, callback: Any, progress: bool
-) -> tuple[list[Snapshot], Status]:
-    """Advance over the pieces, and look at the run after each."""
-    snapshots: list[Snapshot] = []
-    begin = run.epoch
-    with tqdm(total=total, disable=not progress, unit="epoch", bar_format=_BAR) as bar:
-        for piece in pieces:
-            finite = advance(run, piece)
-            snapshot = _snapshot(run)
-            if not finite or not math.isfinite(snapshot.objective):
-                return snapshots, Status.diverged
-            snapshots.append(snapshot)
-            bar.set_postfix_str(f"objective {snapshot.objective:.6g}", refresh=False)
-            bar.update(run.epoch - begin - bar.n)
-            if callback is not None and callback(snapshot):
-                return snapshots, Status.stopped
-            if tol is not None and run.certify().relative_gap <= tol:
-                return snapshots, Status.converged
-    return snapshots, Status.done
+def _after(pieces: Iterator[Any], done: int) -> Iterator[Any]:
+    """What is left of the pieces after so many rows, or iterations, of them."""
+    for piece in pieces:
+        length = piece if isinstance(piece, int) else len(piece)
+        if done < length:
+            yield piece - done if isinstance(piece, int) else piece[done:]
+        done = max(0, done - length)
 
 
-_BAR = "{l_bar}{bar}| {n:.2f}/{total:.2f} epochs [{elapsed}<{remaining}{postfix}]"
+def _drive(run: Any, pieces: Iterator[Any], tol: float | None, callback: Any, bar: Any, keeper: Keeper) -> Status:
+    """Advance over the pieces, and look at the run after each; whatever ends it, it is kept."""
+    try:
+        status = _status_after(run, pieces, tol, callback, bar, keeper)
+    except CheckpointError:
+        raise
+    except BaseException:
+        keeper.write()
+        raise
+    keeper.note(run.save())
+    keeper.write(None if status is Status.stopped else status)  # who stopped a run may go on with it
+    return status
 
 
-def advance(run: Any, piece: Any) -> bool:
-    """Advance a run; False where that ended in infinity or NaN, and the run stands at its last finite iterate."""
-    return all(_advance_while_finite(run, part) for part in run.slices(piece))
+def _status_after(run: Any, pieces: Iterator[Any], tol: Any, callback: Any, bar: Any, keeper: Keeper) -> Status:
+    begin = run.epoch - bar.n
+    for piece in pieces:
+        finite = advance(run, piece, keeper.note)
+        snapshot = _snapshot(run)
+        if not finite or not math.isfinite(snapshot.objective):
+            return Status.diverged
+        keeper.points.append(snapshot)
+        bar.set_postfix_str(f"objective {snapshot.objective:.6g}", refresh=False)
+        bar.update(run.epoch - begin - bar.n)
+        if callback is not None and callback(snapshot):
+            return Status.stopped
+        if tol is not None and run.certify().relative_gap <= tol:
+            return Status.converged
+    return Status.done
+
+
+def advance(run: Any, piece: Any, note: Callable[[Any], None] | None = None) -> bool:
+    """Advance a run; False where that ended in infinity or NaN, and the run stands at its last finite iterate.
+
+    ``note`` is told of each state on the way from which the run could go on.
+    """
+    return all(_advance_while_finite(run, part, note) for part in run.slices(piece))
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _advance_while_finite(run: Any, piece: Any) -> bool:
+def _advance_while_finite(run: Any, piece: Any, note: Callable[[Any], None] | None = None) -> bool:
     saved = run.save()
+    if note is not None:
+        note(saved)
     try:
         run.advance(piece)
         if run.is_finite():
@@ -247,7 +305,7 @@ def _objective(problem: Problem, w: np.ndarray, v: np.ndarray) -> float:
     return problem.objective(w, v if own is None else own)
 
 
-def _result(problem: Problem, run: Any, snapshots: list[Snapshot], status: Status, epochs: float) -> Result:
+def _result(problem: Problem, run: Any, snapshots: list[Any], status: Status, epochs: float) -> Result:
     """The answer in the user's own rows: those of a split w_set are taken off again."""
     state, m, p = run.state, problem.m, problem.p
     w_feasible = state.v[p:].copy() if run.problem.m > m else state.w.copy()
@@ -265,6 +323,13 @@ def _result(problem: Problem, run: Any, snapshots: list[Snapshot], status: Statu
         certificate=NOTHING_PROVED if status is Status.diverged else run.certify(),
         run=run,
     )
+
+
+def _check_checkpoint(checkpoint: Any, resume: bool) -> None:
+    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+        raise TypeError(f"checkpoint must be a Checkpoint, got {checkpoint!r}; write Checkpoint(folder)")
+    if resume and checkpoint is None:
+        raise ValueError("resume=True needs a checkpoint to go on from: give checkpoint=Checkpoint(folder)")
 
 
 def _check_run(epochs: Any, order: str, tol: Any, trace_every: float) -> None:

@@ -31,7 +31,7 @@ class StochasticRun:
         self.state: State = first_state(problem, w, v, theta, self.beta)
         self.w_first, self.theta_first, self.v_before = w.copy(), theta.copy(), v.copy()
         self.visits, self.seconds = 0, 0.0
-        self.slice_iterations = 256
+        self.slice_iterations = 1
         self._run(np.empty(0, np.int64))  # compile outside the clock
         if isinstance(self.model.B, Edgewise):
             show_v(self.model, self.beta, copy.deepcopy(self.state))
@@ -53,6 +53,8 @@ class StochasticRun:
         self.seconds += spent
         if spent < 0.5 * SLICE_SECONDS:
             self.slice_iterations = min(2 * self.slice_iterations, 2**20)
+        elif spent > 2.0 * SLICE_SECONDS:
+            self.slice_iterations = max(1, self.slice_iterations // 2)
 
     def _run_with_v(self, batch: np.ndarray) -> None:
         """One iteration, or none, after which v is known."""
@@ -86,6 +88,11 @@ class StochasticRun:
     @property
     def iteration(self) -> int:
         return int(self.state.t[0])
+
+    @property
+    def position(self) -> int:
+        """How far the run is in the order of its rows."""
+        return self.visits
 
     @property
     def epoch(self) -> float:
@@ -133,15 +140,16 @@ class StochasticRun:
     # --- save, and go on ---------------------------------------------------------------------------------------------
 
     def _arrays(self) -> list[np.ndarray]:
-        parts = (self.state, self.method.metric, self.method.step, self.method.average, (self.v_before,))
+        own = (self.v_before, self.w_first, self.theta_first)
+        parts = (self.state, self.method.metric, self.method.step, self.method.average, own)
         arrays = [array for part in parts for array in part if isinstance(array, np.ndarray)]
         return arrays + quadratics.changing(self.method.Q)
 
     def save(self) -> Any:
-        return [array.copy() for array in self._arrays()], self.visits, self.seconds
+        return [array.copy() for array in self._arrays()], (self.visits, self.seconds)
 
     def load(self, saved: Any) -> None:
-        arrays, self.visits, self.seconds = saved
+        arrays, (self.visits, self.seconds) = saved
         for array, kept in zip(self._arrays(), arrays, strict=True):
             array[...] = kept
 
@@ -156,7 +164,8 @@ class StochasticRun:
             average=copy.deepcopy(self.method.average),
             Q=quadratics.fork(self.method.Q),
         )
-        fork.v_before = self.v_before.copy()
+        own = self.v_before, self.w_first, self.theta_first
+        fork.v_before, fork.w_first, fork.theta_first = (array.copy() for array in own)
         return fork
 
     def without_rows(self) -> StochasticRun:

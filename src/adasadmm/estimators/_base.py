@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 import math
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -27,7 +29,7 @@ from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._fitting import Fit, Structure
 
-__all__ = ["LinearModel", "keep_parameters"]
+__all__ = ["LinearModel", "all_or_nothing", "keep_parameters"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
@@ -37,6 +39,22 @@ def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
     """Store the constructor's parameters under their own names, and do nothing else, as scikit-learn asks."""
     for name in estimator._get_param_names():
         setattr(estimator, name, given[name])
+
+
+def all_or_nothing(method: Callable) -> Callable:
+    """A fit that fails, or is interrupted, leaves the estimator as it was."""
+
+    @functools.wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return guarded
 
 
 class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
@@ -81,19 +99,28 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
 
     # --- fit ---------------------------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None) -> list[Fit]:
+    def _fit(
+        self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None, checkpoint: Any, resume: bool
+    ) -> list[Fit]:
         """Fit one linear function for each column of targets."""
         total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
         alpha, l2 = self._strengths(total)
         structure = self._structure(X, alpha, sample_weight)
         starts = self._starts(len(targets), structure, getattr(self, "_results", []) if self.warm_start else [])
-        rows, seed = as_rows(X), self._seed()
+        rows, seed = as_rows(X), self._seed(fixed=checkpoint is not None)
+        kept = [checkpoint] if len(targets) == 1 else self._parts(checkpoint, len(targets))
         tell = epoch_callback(self, X, self._labels(targets), self._fitted_at if len(targets) == 1 else None)
         fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(_fitting.fit_one)(
-                self, _fitting.problem_of(self, rows, y, sample_weight, structure, l2), seed, start, tell
+                self,
+                _fitting.problem_of(self, rows, y, sample_weight, structure, l2),
+                seed,
+                start,
+                tell,
+                checkpoint=part,
+                resume=resume,
             )
-            for y, start in zip(targets, starts, strict=True)
+            for y, start, part in zip(targets, starts, kept, strict=True)
         )
         _fitting.warn_unless_converged(fits, self.tol)
         self._set_fitted(fits)
@@ -108,7 +135,14 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         coef, intercept = _fitting.split_intercept(self, w)
         return {"coef_": coef[None, :], "intercept_": np.array([intercept])}
 
-    def _seed(self) -> int:
+    def _parts(self, checkpoint: Any, count: int) -> list:
+        """A checkpoint for each of several linear functions."""
+        return [None if checkpoint is None else checkpoint.part(f"class-{k}") for k in range(count)]
+
+    def _seed(self, fixed: bool = False) -> int:
+        """A seed; where it has to be the same in another process, without a random_state it is 0."""
+        if fixed and self.random_state is None:
+            return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _strengths(self, total: float) -> tuple[float, float]:

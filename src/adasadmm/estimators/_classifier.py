@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..losses import Logistic
 from . import _fitting
-from ._base import LinearModel
+from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
 
 __all__ = ["LinearClassifier"]
@@ -35,7 +35,10 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearClassifier:
+    @all_or_nothing
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None, resume: bool = False
+    ) -> LinearClassifier:
         """Fit the model.
 
         Parameters
@@ -45,6 +48,10 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             Labels of any kind.
         sample_weight : array of shape (n,), optional
             A weight of 2 is a row that stands twice.
+        checkpoint : Checkpoint, optional
+            Where the fit is kept on disk as it goes, and when it is interrupted; then ``random_state=None`` means 0.
+        resume : bool
+            Go on from the checkpoint, where there is one, to the same model as if nothing had happened.
 
         Returns
         -------
@@ -56,7 +63,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         if len(self.classes_) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, y has one class only: {self.classes_[0]}")
         weight = self._weights(X, y, sample_weight)
-        self._fit(X, self._targets(y), weight)
+        self._fit(X, self._targets(y), weight, checkpoint, resume)
         return self
 
     def _weights(self, X: Any, y: np.ndarray, sample_weight: Any) -> np.ndarray | None:
@@ -80,6 +87,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return self.classes_[chosen]
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearClassifier:
         """Take up a block of rows, in the order given; the state of the run goes on.
 

@@ -111,8 +111,10 @@ def problem_of(
     )
 
 
-def fit_one(estimator: Any, problem: Problem, seed: int, start: Result | None, callback: Any = None) -> Fit:
-    """Fit one linear function."""
+def fit_one(
+    estimator: Any, problem: Problem, seed: int, start: Result | None, callback: Any = None, **keeping: Any
+) -> Fit:
+    """Fit one linear function; ``keeping`` is the checkpoint and whether to resume from it."""
     solver = as_solver(estimator, problem)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
     batch = isinstance(solver, ALL_ROWS)
@@ -130,6 +132,7 @@ def fit_one(estimator: Any, problem: Problem, seed: int, start: Result | None, c
         trace_every=10 if batch else 1.0,
         callback=callback,
         progress=estimator.verbose > 0,
+        **keeping,
     )
     gap = math.inf if result.certificate is None else result.certificate.relative_gap
     w = result.w if batch else result.w_average

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..losses import Poisson
 from . import _fitting
-from ._base import LinearModel
+from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
 
 __all__ = ["LinearRegressor"]
@@ -28,7 +28,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
+    @all_or_nothing
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None, resume: bool = False
+    ) -> LinearRegressor:
         """Fit the model.
 
         Parameters
@@ -37,6 +40,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             A weight of 2 is a row that stands twice.
+        checkpoint : Checkpoint, optional
+            Where the fit is kept on disk as it goes, and when it is interrupted; then ``random_state=None`` means 0.
+        resume : bool
+            Go on from the checkpoint, where there is one, to the same model as if nothing had happened.
 
         Returns
         -------
@@ -45,10 +52,11 @@ class LinearRegressor(RegressorMixin, LinearModel):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, multi_output=False
         )
-        self._fit(X, [y.astype(np.float64)], self._weights(X, sample_weight))
+        self._fit(X, [y.astype(np.float64)], self._weights(X, sample_weight), checkpoint, resume)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
         """Take up a block of rows, in the order given; the state of the run goes on.
 

@@ -73,8 +73,12 @@ class _PathCV(GraphGuided):
     def partial_fit(self, X: Any, y: Any) -> None:
         """Not here: a stream cannot be cut into folds."""
 
-    def _fit(self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None) -> list[_fitting.Fit]:
+    def _fit(
+        self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None, checkpoint: Any, resume: bool
+    ) -> list[_fitting.Fit]:
         """Choose alpha and l2 on folds, then fit along the path on all rows and keep the chosen point."""
+        if checkpoint is not None or resume:
+            raise ValueError("a cross-validated search keeps no checkpoints: give one to the plain estimator's fit")
         total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
         l2s = np.array([1.0 / total]) if self.l2s is None else _strengths("l2s", self.l2s)
         structure = self._structure(X, 1.0, sample_weight)

@@ -1,0 +1,257 @@
+"""Checkpoints: a run kept on disk, to go on after a crash and to end with the same bits.
+
+A file is one line, ``adasadmm checkpoint <format> <sha256 of the rest>``, and an ``.npz`` archive without pickle: the
+arrays of the run, and ``about``, a JSON text with the run's fingerprint, its numbers and the points of its trace. The
+order of rows is a function of the seed, so the rows visited so far are all that need be known of the generator.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import json
+import math
+import os
+import time
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import __version__
+from ._files import write_whole
+from .trace import Status, Trace
+
+__all__ = ["Checkpoint", "CheckpointError", "Keeper", "fingerprint"]
+
+FORMAT = 1
+NAME = "checkpoint-{:08d}"
+KEPT = 2  # the last one, and the one before
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be written, or is refused; the message says why.
+
+    Attributes
+    ----------
+    older : Path or None
+        The good one before it, where there is one.
+    """
+
+    def __init__(self, message: str, older: Path | None = None) -> None:
+        super().__init__(message)
+        self.older = older
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """Where a run is kept, and how often.
+
+    Parameters
+    ----------
+    path : path
+        A folder for this run alone; made where it is missing.
+    every : float
+        Seconds between two checkpoints; 0 writes one at every look at the run, about ten a second. When they are
+        written does not show in the result.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from adasadmm import AdaSADMM, Checkpoint, Hinge, L1, Problem, solve
+    >>> problem = Problem(np.eye(2), [1, -1], loss=Hinge(), penalty=L1(0.1), A=[[1.0, -1.0]])
+    >>> checkpoint = Checkpoint(tempfile.mkdtemp())
+    >>> first = solve(problem, AdaSADMM(), checkpoint=checkpoint)
+    >>> again = solve(problem, AdaSADMM(), checkpoint=checkpoint, resume=True)  # already done: nothing is computed
+    >>> bool((again.w == first.w).all())
+    True
+    """
+
+    path: Any
+    every: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, (str, os.PathLike)):
+            raise TypeError(f"path of Checkpoint must be the path of a folder, got {self.path!r}")
+        if not isinstance(self.every, (int, float)) or not 0.0 <= self.every < math.inf:
+            raise ValueError(f"every of Checkpoint must be seconds >= 0, got {self.every!r}")
+
+    def part(self, name: str) -> Checkpoint:
+        """One of several runs, in a folder of its own inside this one."""
+        return Checkpoint(Path(self.path) / name, self.every)
+
+
+class Moment(NamedTuple):
+    """A run where it can be taken up again; ``points`` of its trace were made, and ``status`` says if it has ended."""
+
+    arrays: list[np.ndarray]
+    numbers: list[float]
+    points: list[tuple]
+    status: Status | None
+
+
+class Keeper:
+    """Keeps one run in the folder of its checkpoint; with no checkpoint it keeps nothing.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint or None
+    of : dict
+        The run's `fingerprint`.
+    """
+
+    def __init__(self, checkpoint: Checkpoint | None, of: dict[str, str]) -> None:
+        self.checkpoint, self.of = checkpoint, of
+        self.points: list[tuple] = []
+        self._saved: tuple[Any, int] | None = None  # where the run can go on from, and the points of its trace then
+        self._written = time.monotonic()
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def note(self, saved: Any) -> None:
+        """The run stands where it could go on from; written down when it is time."""
+        self._saved = saved, len(self.points)
+        if self.checkpoint is not None and time.monotonic() - self._written >= self.checkpoint.every:
+            self.write()
+
+    def write(self, status: Status | None = None) -> None:
+        """Write down what was noted last."""
+        if self.checkpoint is None or self._saved is None:
+            return
+        (arrays, numbers), count = self._saved
+        content = _packed(self.of, Moment(arrays, list(numbers), self.points[:count], status))
+        before = self._files()
+        number = 1 + (int(before[-1].name[-8:]) if before else 0)
+        path = Path(self.checkpoint.path) / NAME.format(number)
+        try:
+            write_whole(path, content)
+            for file in before[: 1 - KEPT]:
+                file.unlink()
+        except OSError as error:
+            last = before[-1] if before else None
+            rest = f"; {last.name}, the last one, is whole" if last else ""
+            raise CheckpointError(f"cannot write the checkpoint {path}: {error.strerror}{rest}", last) from error
+        self._written = time.monotonic()
+
+    def _files(self) -> list[Path]:
+        return sorted(Path(self.checkpoint.path).glob("checkpoint-" + "[0-9]" * 8)) if self.checkpoint else []
+
+    # --- going on ----------------------------------------------------------------------------------------------------
+
+    def open(self, resume: bool) -> Moment | None:
+        """Make the folder ready; the moment to go on from, or None where the run has to begin."""
+        if self.checkpoint is None:
+            return None
+        folder = Path(self.checkpoint.path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"cannot make the folder {folder}: {error.strerror}") from error
+        for file in folder.glob(".checkpoint-*.part"):  # of a process that was killed while it wrote
+            with contextlib.suppress(OSError):
+                file.unlink()
+        files = self._files()
+        if not files:
+            return None
+        if not resume:
+            raise CheckpointError(
+                f"{folder} already holds a checkpoint: resume=True goes on from it; else choose or empty a folder"
+            )
+        moment = self._found(files)
+        self.points = moment.points
+        return moment
+
+    def _found(self, files: list[Path]) -> Moment:
+        """The last checkpoint; where it is refused, the reason, and what of the older ones is good."""
+        reason = None
+        for file in reversed(files):
+            try:
+                moment = _unpacked(file, self.of)
+            except CheckpointError as error:
+                reason = reason or error
+                continue
+            if reason is None:
+                return moment
+            offer = f"{file.name}, the one before, is good: delete {files[-1].name} to go on from there"
+            raise CheckpointError(f"{reason}. {offer}", file)
+        raise CheckpointError(f"{reason}. There is no good one before it: begin anew in another folder")
+
+
+def fingerprint(**parts: Any) -> dict[str, str]:
+    """What a run depends on, each part by its digest; and the version, since another may round otherwise."""
+    found = {"adasadmm": __version__}
+    for name, part in parts.items():
+        digest = hashlib.sha256()
+        _feed(digest, part)
+        found[name] = digest.hexdigest()[:32]
+    return found
+
+
+def _feed(digest: Any, part: Any) -> None:
+    if isinstance(part, np.ndarray):
+        digest.update(f"{part.dtype.str}{part.shape}".encode())
+        digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8))
+    elif isinstance(part, (tuple, list)):  # records, too
+        digest.update(f"{type(part).__name__} {len(part)}".encode())
+        for field in part:
+            _feed(digest, field)
+    elif dataclasses.is_dataclass(part):
+        digest.update(type(part).__name__.encode())
+        _feed(digest, [getattr(part, field.name) for field in dataclasses.fields(part)])
+    else:
+        digest.update(f"{part!r};".encode())
+
+
+def _packed(of: dict[str, str], moment: Moment) -> bytes:
+    about = {
+        "of": of,
+        "numbers": moment.numbers,
+        "points": [point[: len(Trace.columns)] for point in moment.points],
+        "status": None if moment.status is None else moment.status.name,
+    }
+    arrays = {f"array{k}": array for k, array in enumerate(moment.arrays)}
+    body = io.BytesIO()
+    np.savez(body, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)  # type: ignore[arg-type]
+    content = body.getvalue()
+    return f"adasadmm checkpoint {FORMAT} {hashlib.sha256(content).hexdigest()}\n".encode() + content
+
+
+def _unpacked(path: Path, of: dict[str, str]) -> Moment:
+    """The moment that a file holds, if it belongs to this run."""
+    try:
+        head, _, body = path.read_bytes().partition(b"\n")
+    except OSError as error:
+        raise CheckpointError(f"cannot read the checkpoint {path}: {error.strerror}") from error
+    words = head.split(b" ")
+    if len(words) != 4 or words[:2] != [b"adasadmm", b"checkpoint"]:
+        raise CheckpointError(f"{path} is damaged, or no checkpoint: its first line is not that of one")
+    if words[2] != str(FORMAT).encode():
+        raise CheckpointError(f"{path} is of format {words[2].decode(errors='replace')}, this version reads {FORMAT}")
+    if words[3] != hashlib.sha256(body).hexdigest().encode():
+        raise CheckpointError(f"{path} is damaged: its digest does not match its content")
+    try:
+        about, arrays = _read(body)
+        differing = [name for name in {**of, **about["of"]} if of.get(name) != about["of"].get(name)]
+        status = None if about["status"] is None else Status[about["status"]]
+        moment = Moment(arrays, list(about["numbers"]), [tuple(point) for point in about["points"]], status)
+    except Exception as error:  # of the right digest, so made by somebody, but not by us
+        raise CheckpointError(f"{path} is no checkpoint: {type(error).__name__}: {error}") from error
+    if "adasadmm" in differing:
+        made_by = about["of"].get("adasadmm")
+        raise CheckpointError(f"{path} was made by adasadmm {made_by}, this is {__version__}: its bits may differ")
+    if differing:
+        raise CheckpointError(f"{path} belongs to another run: it differs in {', '.join(differing)}")
+    return moment
+
+
+def _read(body: bytes) -> tuple[dict, list[np.ndarray]]:
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+            raise ValueError("compressed members")
+    with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+        about = json.loads(stored["about"].tobytes())
+        return about, [stored[f"array{k}"] for k in range(len(stored.files) - 1)]
