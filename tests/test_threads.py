@@ -2,12 +2,16 @@
 
 import multiprocessing
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
-from adasadmm import ADMM, L1, Hinge, Problem, _threads, graphs, matrices, solve
+from adasadmm import ADMM, L1, GraphGuidedClassifier, Hinge, Problem, _threads, graphs, matrices, solve
 from adasadmm._threads import one_blas_thread
 
 
@@ -72,3 +76,67 @@ def test_a_forked_child_makes_threads_of_its_own(many_pieces):
     here = fitted()
     with multiprocessing.get_context("fork").Pool(1) as pool:
         np.testing.assert_array_equal(pool.apply_async(fitted).get(timeout=60), here)
+
+
+# --- fits side by side -----------------------------------------------------------------------------------------------
+
+DATA = np.random.default_rng(1).normal(size=(300, 6))
+LABELS = np.digitize(DATA[:, 0], [-0.5, 0.5])
+MODELS = [
+    GraphGuidedClassifier("chain", random_state=0),
+    GraphGuidedClassifier("chain", solver="ada-diag", random_state=0, max_iter=5),
+]
+
+
+def coefficients(model, X, y):
+    return clone(model).fit(X, y).coef_
+
+
+def test_fits_in_several_threads_at_once_do_not_disturb_each_other():
+    wanted = [coefficients(model, DATA, LABELS) for model in MODELS]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda k: coefficients(MODELS[k % 2], DATA, LABELS), range(12)))
+    for k, coef in enumerate(found):
+        np.testing.assert_array_equal(coef, wanted[k % 2])
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_joblib_gives_the_same_bits_with_any_back_end(backend):
+    wanted = [coefficients(model, DATA, LABELS) for model in MODELS]
+    found = joblib.Parallel(n_jobs=2, backend=backend)(
+        joblib.delayed(coefficients)(model, DATA, LABELS) for model in MODELS
+    )
+    for one, other in zip(wanted, found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.compiled
+def test_classes_are_fitted_side_by_side_under_any_back_end(backend):
+    wanted = coefficients(MODELS[1], DATA, LABELS)
+    with joblib.parallel_config(backend, n_jobs=2):
+        np.testing.assert_array_equal(coefficients(MODELS[1].set_params(n_jobs=2), DATA, LABELS), wanted)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=["batch", "stochastic"])
+def test_read_only_memory_maps_are_fitted_and_not_written(model, tmp_path):
+    joblib.dump({"X": DATA, "y": LABELS}, tmp_path / "data")
+    mapped = joblib.load(tmp_path / "data", mmap_mode="r")
+    assert not mapped["X"].flags.writeable
+    np.testing.assert_array_equal(coefficients(model, mapped["X"], mapped["y"]), coefficients(model, DATA, LABELS))
+    sparse = sp.csr_array(DATA)
+    for part in (sparse.data, sparse.indices, sparse.indptr):
+        part.flags.writeable = False
+    wanted = coefficients(model, sp.csr_array(DATA), LABELS)
+    np.testing.assert_array_equal(coefficients(model, sparse, LABELS), wanted)
+
+
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_a_child_fits_the_same_bits(method):
+    wanted = coefficients(MODELS[1], DATA, LABELS)
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        found = pool.apply_async(coefficients, (MODELS[1], DATA, LABELS)).get(timeout=120)
+    np.testing.assert_array_equal(found, wanted)

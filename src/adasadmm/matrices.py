@@ -342,6 +342,8 @@ def to_scipy(M: CSR) -> sp.csr_array:
 
 def _plain(array: Any, dtype: type, name: str) -> np.ndarray:
     """C-ordered, contiguous, writable, of one type; a copy only where the array is not so already."""
+    if np.iscomplexobj(array):  # NumPy would drop the imaginary part
+        raise ValueError(f"{name} must hold real numbers, got complex ones")
     try:
         return np.require(array, dtype, ["C", "A", "W", "E"])
     except (TypeError, ValueError) as error:

@@ -162,7 +162,7 @@ def method(solver: Any, problem: Problem, w: np.ndarray) -> Method:
     slope, value = units(problem, w) if "auto" in (solver.eta, solver.beta) else (1.0, 1.0)
     step = _step(solver, problem, metric, FIRST_DISTANCE * value / slope, w)
     a = float(getattr(solver, "a", 1.0)) * (slope if isinstance(step, stepsizes.Auto) else 1.0)
-    beta = slope**2 / value if solver.beta == "auto" else float(solver.beta)
+    beta = slope * slope / value if solver.beta == "auto" else float(solver.beta)
     H = metrics.start(metric, problem.d)
     for function in (metrics.observe, metrics.apply):
         if not is_registered(function, H):
