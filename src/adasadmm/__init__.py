@@ -14,7 +14,7 @@ _HOME = {
     "solve": ("solve",),
     "trace": ("Result", "Status"),
     "checkpoints": ("Checkpoint",),
-    "solvers": ("ADMM", "ALM", "AdaSADMM", "OADMM", "SADMM"),
+    "solvers": ("ADMM", "ALM", "ASVRGADMM", "AdaSADMM", "OADMM", "SADMM", "SPDHG", "SVRGADMM"),
     "losses": (
         "EpsilonInsensitive",
         "Hinge",

@@ -26,7 +26,7 @@ from .matrices import to_scipy
 from .problem import Problem
 from .trace import Certificate
 
-__all__ = ["certify", "dual_value", "relative_gap", "slopes", "with_dual"]
+__all__ = ["certify", "data_pull", "dual_value", "relative_gap", "slopes", "with_dual"]
 
 ROUNDING = 1e-12
 REPAIRS = 30
@@ -103,7 +103,7 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     s, theta = np.clip(t * s, low, high), t * theta
     if not _inside(problem, theta):
         return -math.inf, math.nan, "no dual point was found where the conjugates are finite"
-    q = _data_pull(problem, s) - problem.times_A_transposed(theta)
+    q = data_pull(problem, s) - problem.times_A_transposed(theta)
     dual_residual = float(np.linalg.norm(q + problem.gamma * w))
     if unbounded.any():
         q[unbounded & (np.abs(q) <= ROUNDING * _sizes(problem, s, theta))] = 0.0
@@ -204,7 +204,7 @@ def _least(gamma: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarra
     return float(np.sum(np.where(best == 0.0, 0.0, 0.5 * gamma * best * best + q * best)))
 
 
-def _data_pull(problem: Problem, s: np.ndarray) -> np.ndarray:
+def data_pull(problem: Problem, s: np.ndarray) -> np.ndarray:
     """``X'(c s)/n``."""
     out = np.empty(problem.d)
     matrices.transposed_product(problem.rows.X, problem.rows.c * s / problem.n, out)

@@ -102,6 +102,12 @@ class LaggingState(NamedTuple):
     drift: np.ndarray  # sum |H^{-1} g_r|^2 since the last root, and the 1/eta of `inverse` (0: there is none yet)
 
 
+class Scaled(NamedTuple):
+    """``H = diag(h)``, the same in all iterations and without ``a``: for a diagonal w-step only."""
+
+    h: np.ndarray
+
+
 class IdentityState(NamedTuple):
     h: np.ndarray
 
@@ -145,6 +151,11 @@ def _(H: IdentityState, g):
 @observe_at.register
 def _(H: IdentityState, j, g, a):
     return 1.0
+
+
+@observe_at.register
+def _(H: Scaled, j, g, a):
+    return H.h[j]
 
 
 @apply.register

@@ -10,11 +10,12 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from ._threads import one_blas_thread
+from .accurate import AccurateRun
 from .batch import BatchRun
 from .checkpoints import Checkpoint, CheckpointError, Keeper, fingerprint
 from .multipliers import MultiplierRun
 from .problem import Problem
-from .solvers import ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
+from .solvers import ACCURATE, ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
 from .stochastic import StochasticRun
 from .trace import Certificate, Result, Snapshot, Status, Trace
 
@@ -24,6 +25,7 @@ EPOCHS = 2.0
 ADMM_ITERATIONS = 1000
 ADMM_TOL = 1e-3
 ADMM_CHECK_EVERY = 10
+ACCURATE_EPOCHS = 200.0
 ORDERS = ("permute", "replace", "given")
 NOTHING_PROVED = Certificate(math.inf, -math.inf, math.inf, math.inf, math.nan, math.nan, "the run diverged")
 
@@ -49,9 +51,10 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : AdaSADMM, SADMM, OADMM or ADMM
+    solver : AdaSADMM, SADMM, OADMM, ADMM, SPDHG, SVRGADMM or ASVRGADMM
     epochs : float, optional
-        Passes over the rows, 2 by default. For `ADMM` an epoch is an iteration, and 1000 the most.
+        Passes over the rows, 2 by default. For `ADMM` an epoch is an iteration, and 1000 the most; for `SPDHG`,
+        `SVRGADMM` and `ASVRGADMM` 200 epochs are the most.
     seed : int
     samples : array of row indices, optional
         An explicit order, which then is the whole run; batches are consecutive pieces of it.
@@ -60,7 +63,8 @@ def solve(
     start : Result, optional
         Go on from there: the same run where solver and shapes are the same, else only from its w, v and theta.
     tol : float, optional
-        Stop when the relative duality gap falls below it. For `ADMM` 1e-3 by default.
+        Stop when the relative duality gap, looked at for each point of the trace, falls below it. 1e-3 by default for
+        the solvers that know their gap: `ADMM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`.
     trace_every : float
         Epochs between two points of the trace. For `ADMM`, iterations; below 1 means 10.
     callback : callable, optional
@@ -86,8 +90,8 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
-    if not isinstance(solver, (AdaSADMM, SADMM, OADMM, ADMM, ALM)):
-        raise TypeError(f"solver must be AdaSADMM(...), SADMM(...), OADMM(...), ADMM(...) or ALM(), got {solver!r}")
+    if not isinstance(solver, (AdaSADMM, SADMM, OADMM, *ALL_ROWS, *ACCURATE)):
+        raise TypeError(f"solver must be a solver of adasadmm, such as AdaSADMM() or ALM(), got {solver!r}")
     if start is not None and not isinstance(start, Result):
         raise TypeError(f"start must be a Result of solve, got {type(start).__name__}")
     _check_run(epochs, order, tol, trace_every)
@@ -97,15 +101,17 @@ def solve(
         raise ValueError(f"samples must be None for {type(solver).__name__}, which uses all rows in every iteration")
     with one_blas_thread():
         run = _begin(problem, solver, start)
-        if isinstance(solver, ALL_ROWS):
+        if isinstance(solver, (*ALL_ROWS, *ACCURATE)):
             tol = ADMM_TOL if tol is None else tol
+        if isinstance(solver, ALL_ROWS):
             iterations = ADMM_ITERATIONS if epochs is None else math.ceil(epochs)
             every = 1 if isinstance(solver, ALM) else round(trace_every) if trace_every >= 1.0 else ADMM_CHECK_EVERY
             rest = iterations % every
             pieces: Iterator[Any] = iter([every] * (iterations // every) + [rest] * (rest > 0))
             total = float(iterations)
         else:
-            wanted = EPOCHS if epochs is None else float(epochs)
+            most = ACCURATE_EPOCHS if isinstance(solver, ACCURATE) else EPOCHS
+            wanted = most if epochs is None else float(epochs)
             total = wanted if samples is None else len(samples) / problem.n
             orders = _orders(problem.n, wanted, order, seed, samples)
             pieces = _pieces(orders, trace_every * problem.n, run.batch_size)
@@ -146,7 +152,8 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
     theta = np.zeros(problem.m) if start is None else start.theta
     if split:
         v, theta = np.concatenate([v, w]), np.concatenate([theta, np.zeros(problem.d)])
-    kind = {ADMM: BatchRun, ALM: MultiplierRun}.get(type(solver), StochasticRun)
+    kinds: Any = {ADMM: BatchRun, ALM: MultiplierRun} | dict.fromkeys(ACCURATE, AccurateRun)
+    kind = next((run for of, run in kinds.items() if isinstance(solver, of)), StochasticRun)
     return kind(inner, solver, w, v, theta)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,13 +16,14 @@ from .matrices import add_row, as_part, row_dot
 from .penalties import SEPARABLE_SETS
 from .problem import Problem
 
-__all__ = ["ADMM", "ALM", "OADMM", "SADMM", "AdaSADMM"]
+__all__ = ["ADMM", "ALM", "ASVRGADMM", "OADMM", "SADMM", "SPDHG", "SVRGADMM", "AdaSADMM"]
 
 METRICS = {"identity": metrics.Identity(), "diagonal": metrics.Diagonal(), "full": metrics.Full()}
 AVERAGES = ("uniform", "polynomial", "step-weighted", "last")
 W_STEPS = ("exact", "linearized")
 FIRST_DISTANCE = 1e-3  # how far the first step of eta="auto" reaches, as a fraction of loss / gradient
 ITERATIONS_AN_EPOCH, RARER_AN_EPOCH = 6000, 1100  # what batch_size="auto" leaves
+LEAST_ITERATIONS = 100  # in an epoch of the solvers for high accuracy
 UNIT_ROWS = 1000  # from which the sizes of a gradient and of the loss are taken
 
 
@@ -150,6 +151,56 @@ class ALM:
     """
 
 
+@dataclasses.dataclass(frozen=True)
+class SPDHG:
+    """Stochastic primal-dual hybrid gradients: a dual coordinate for each row. High accuracy with any loss and any d.
+
+    Parameters
+    ----------
+    beta : "auto" or float
+        "auto" balances how far w and theta move, as the step size is balanced between w and the rows.
+    batch_size : int or "auto"
+        Rows of an iteration. "auto" makes the work over them match that over coordinates and edges.
+    """
+
+    beta: Any = "auto"
+    batch_size: Any = "auto"
+
+    def __post_init__(self) -> None:
+        _check_beta(self.beta)
+        _check_batch_size(self.batch_size)
+
+
+@dataclasses.dataclass(frozen=True)
+class SVRGADMM:
+    """Stochastic ADMM with variance reduction: high accuracy with losses that have a `losses.curvature`, and any d.
+
+    An epoch is a pass over batches, and one more over all rows for the gradient at its mean.
+
+    Parameters
+    ----------
+    beta, batch_size
+        As for `SPDHG`.
+    """
+
+    beta: Any = "auto"
+    batch_size: Any = "auto"
+
+    momentum: ClassVar[float] = 1.0  # none
+
+    def __post_init__(self) -> None:
+        _check_beta(self.beta)
+        _check_batch_size(self.batch_size)
+
+
+@dataclasses.dataclass(frozen=True)
+class ASVRGADMM(SVRGADMM):
+    """`SVRGADMM` with momentum: gradients are taken half-way between the last mean and where w went since."""
+
+    momentum: ClassVar[float] = 0.5
+
+
+ACCURATE = (SPDHG, SVRGADMM)
 ALL_ROWS = (ADMM, ALM)  # in every iteration
 
 
@@ -216,6 +267,15 @@ def rows_of_an_iteration(solver: Any, problem: Problem) -> int:
     return max(1, int(min(enough, saving)))
 
 
+def rows_of_an_accurate_iteration(solver: Any, problem: Problem) -> int:
+    """The batch size; "auto" makes the work over rows half of that over coordinates and edges, in 100 iterations."""
+    if solver.batch_size != "auto":
+        return int(solver.batch_size)
+    a_row = max(1.0, matrices.size(problem.rows.X) / problem.n)
+    even = (problem.d + matrices.size(problem.A) / 2.0) / a_row
+    return max(1, int(min(0.5 * even, problem.n / LEAST_ITERATIONS)))
+
+
 def quadratic(solver: Any, problem: Problem, beta: float) -> Any:
     """The quadratic of the w-step: ``beta A'A``, or its diagonal majoriser; OADMM keeps the ridge there."""
     ridge = problem.gamma.copy() if isinstance(solver, OADMM) else np.zeros(problem.d)
@@ -227,24 +287,19 @@ def quadratic(solver: Any, problem: Problem, beta: float) -> Any:
 
 def keeps_w_set(solver: Any, problem: Problem) -> bool:
     """Whether the w-step itself can stay inside w_set: separable sets with a diagonal quadratic are clipped exactly."""
-    return (
-        _is_diagonal(solver)
-        and getattr(solver, "w_step", "exact") == "linearized"
-        and isinstance(problem.w_set, SEPARABLE_SETS)
-    )
+    linearized = isinstance(solver, ACCURATE) or getattr(solver, "w_step", "exact") == "linearized"
+    return linearized and _is_diagonal(solver) and isinstance(problem.w_set, SEPARABLE_SETS)
 
 
 def check_fits(solver: Any, problem: Problem) -> None:
     """Fail before any work where the solver cannot serve this problem."""
     if isinstance(solver, ALM) and problem.B is not None:
         raise ValueError("ALM() needs B = None, which means -I; use ADMM()")
-    needs_prox = isinstance(solver, (OADMM, *ALL_ROWS))
+    needs_prox, needs_curvature = isinstance(solver, (OADMM, SPDHG, *ALL_ROWS)), isinstance(solver, SVRGADMM)
     if needs_prox and not is_registered(losses.prox, problem.loss):
-        name = type(problem.loss).__name__
-        raise TypeError(
-            f"{type(solver).__name__} needs losses.prox for {name}; "
-            f"register one with @adasadmm.losses.prox.register({name}), or use a stochastic solver such as AdaSADMM()"
-        )
+        _lacks(solver, problem, "prox", "a stochastic solver such as AdaSADMM()")
+    if needs_curvature and not is_registered(losses.curvature, problem.loss):
+        _lacks(solver, problem, "curvature", "SPDHG()")
     if not isinstance(solver, ALL_ROWS) and isinstance(_metric(solver), metrics.Full):
         need, have = 9 * 8 * problem.d**2, memory()
         if need > 0.8 * have:
@@ -252,6 +307,14 @@ def check_fits(solver: Any, problem: Problem) -> None:
                 f"a full metric of {problem.d} features needs {need / 2**30:.1f} GiB, this machine has "
                 f'{have / 2**30:.1f} GiB; use metric="diagonal"'
             )
+
+
+def _lacks(solver: Any, problem: Problem, function: str, otherwise: str) -> None:
+    name, function = type(problem.loss).__name__, f"losses.{function}"
+    raise TypeError(
+        f"{type(solver).__name__} needs {function} for {name}; "
+        f"register one with @adasadmm.{function}.register({name}), or use {otherwise}"
+    )
 
 
 def memory() -> float:

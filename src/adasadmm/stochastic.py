@@ -26,15 +26,19 @@ class StochasticRun:
     def __init__(self, problem: Problem, solver: Any, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
         solvers.check_fits(solver, problem)
         self.problem, self.solver, self.model = problem, solver, model_of(problem)
-        self.batch_size = solvers.rows_of_an_iteration(solver, problem)
-        self.method: Method = solvers.method(solver, problem, w)
+        self.batch_size, self.method = self._parts(w)
         self.state: State = first_state(problem, w, v, theta, self.beta)
         self.w_first, self.theta_first, self.v_before = w.copy(), theta.copy(), v.copy()
+        self.travelled = np.zeros(problem.m)  # of theta over beta, with the betas before this one
         self.visits, self.seconds = 0, 0.0
         self.slice_iterations = 1
         self._run(np.empty(0, np.int64))  # compile outside the clock
         if isinstance(self.model.B, Edgewise):
             show_v(self.model, self.beta, copy.deepcopy(self.state))
+
+    def _parts(self, w: np.ndarray) -> tuple[int, Method]:
+        """The rows of an iteration, and the parts of Algorithm 1."""
+        return solvers.rows_of_an_iteration(self.solver, self.problem), solvers.method(self.solver, self.problem, w)
 
     def _run(self, samples: np.ndarray) -> None:
         algorithm1(self.model, self.method, self.problem.rows, self.state, samples, self.batch_size)
@@ -119,7 +123,7 @@ class StochasticRun:
         if self.problem.B is not None:
             return self.state.v_sum / self.iteration
         w_sum = self.state.w_sum - self.w_first + self.state.w
-        travel = (self.state.theta - self.theta_first) / self.beta
+        travel = self.travelled + (self.state.theta - self.theta_first) / self.beta
         return (to_scipy(self.problem.A) @ w_sum + travel) / self.iteration - self.problem.b
 
     @property
@@ -159,6 +163,7 @@ class StochasticRun:
         fork.problem, fork.model = problem, model_of(problem)
         fork.state = copy.deepcopy(self.state)
         fork.method = self.method._replace(
+            subgradient=copy.deepcopy(self.method.subgradient),
             metric=copy.deepcopy(self.method.metric),
             step=copy.deepcopy(self.method.step),
             average=copy.deepcopy(self.method.average),

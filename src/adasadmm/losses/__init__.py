@@ -1,7 +1,8 @@
 """Losses of one prediction ``z = <x, w>`` and its target ``y``: value, slope, scalar prox, conjugate.
 
 A loss is a ``NamedTuple``, and each of these functions is registered for its class. A loss of your own needs ``value``
-and ``slope`` for the stochastic solvers, ``prox`` for OADMM and ADMM, ``conjugate`` and ``domain`` for a duality gap.
+and ``slope`` for the stochastic solvers, ``prox`` for OADMM, ADMM and SPDHG, ``curvature`` for SVRGADMM and ASVRGADMM,
+``conjugate`` and ``domain`` for a duality gap.
 
 Examples
 --------
@@ -27,6 +28,7 @@ from ._generic import (  # noqa: F401
     check,
     clip_to_domain,
     conjugate,
+    curvature,
     domain,
     mean_conjugate,
     mean_value,
@@ -48,6 +50,7 @@ __all__ = [
     "SquaredHinge",
     "check",
     "conjugate",
+    "curvature",
     "domain",
     "prox",
     "slope",

@@ -37,6 +37,11 @@ def domain(loss, y):
     """The interval ``(low, high)`` where the conjugate is finite."""
 
 
+@generic
+def curvature(loss):
+    """The largest second derivative in ``z``: for losses without kinks that have one."""
+
+
 @functools.singledispatch
 def check(loss, y: np.ndarray) -> None:
     """Raise ``ValueError`` where the loss cannot take these targets, or has an impossible parameter."""

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from .._jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, domain, prox, slope, value, xlogx
+from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, slope, value, xlogx
 
 # --- hinge -----------------------------------------------------------------------------------------------------------
 
@@ -75,6 +75,11 @@ def _(loss: SquaredHinge, y):
     return (-math.inf, 0.0) if y > 0.0 else (0.0, math.inf)
 
 
+@curvature.register
+def _(loss: SquaredHinge):
+    return 2.0
+
+
 # --- logistic --------------------------------------------------------------------------------------------------------
 
 
@@ -121,6 +126,11 @@ def _(loss: Logistic, z, tau, y):
 def _(loss: Logistic, s, y):
     p = -s * y
     return xlogx(p) + xlogx(1.0 - p)
+
+
+@curvature.register
+def _(loss: Logistic):
+    return 0.25
 
 
 @domain.register

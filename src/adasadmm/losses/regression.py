@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from .._jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, domain, prox, slope, value, xlogx
+from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, slope, value, xlogx
 
 # --- squared ---------------------------------------------------------------------------------------------------------
 
@@ -38,6 +38,11 @@ def _(loss: Squared, s, y):
 @domain.register
 def _(loss: Squared, y):
     return -math.inf, math.inf
+
+
+@curvature.register
+def _(loss: Squared):
+    return 1.0
 
 
 # --- Huber -----------------------------------------------------------------------------------------------------------
@@ -73,6 +78,11 @@ def _(loss: Huber, s, y):
 @domain.register
 def _(loss: Huber, y):
     return -loss.delta, loss.delta
+
+
+@curvature.register
+def _(loss: Huber):
+    return 1.0
 
 
 @check.register(Huber)
