@@ -184,8 +184,9 @@ def test_units_do_not_matter(name, case):
     settings = {**case.settings, "loss": LOSSES[case.loss]}
     scaled = {**settings, "penalty": L1(1e3 * settings["penalty"].nu)}
     solver = SOLVERS[name](batch_size=3)
-    one = solve(Problem(X, y, gamma=0.2, **settings), solver, samples=VISITS, tol=0.0)
-    other = solve(Problem(1e3 * X, y, gamma=0.2e6, **scaled), solver, samples=VISITS, tol=0.0)
+    rows = LAYOUTS[case.layout]
+    one = solve(Problem(rows(X), y, gamma=0.2, **settings), solver, samples=VISITS, tol=0.0)
+    other = solve(Problem(rows(1e3 * X), y, gamma=0.2e6, **scaled), solver, samples=VISITS, tol=0.0)
     assert_close(1e3 * other.w, one.w)
     assert_close(other.theta, 1e3 * one.theta)
 

@@ -22,8 +22,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import adasadmm
 from adasadmm import (
     ADMM,
+    ASVRGADMM,
     L1,
     SADMM,
+    SPDHG,
     AdaSADMM,
     GraphGuidedClassifier,
     GraphGuidedClassifierCV,
@@ -36,6 +38,7 @@ from adasadmm import (
     StructuredRegressor,
     graphs,
 )
+from adasadmm.estimators import _fitting
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 
@@ -312,6 +315,23 @@ def test_a_missed_tolerance_warns_only_for_auto(cancer):
     assert model.dual_gap_ > 0 and model.n_iter_ == 2
 
 
+@pytest.mark.parametrize("loss, solver", [("hinge", SPDHG), ("logistic", ASVRGADMM)])
+def test_with_many_features_auto_comes_to_the_same_gap_without_a_matrix(loss, solver, cancer, monkeypatch):
+    """The limit of batch ADMM is lowered, so that a small problem counts as a large one."""
+    X, y = cancer
+    X, settings = StandardScaler().fit_transform(X), {"loss": loss, "alpha": 0.02, "l2": 0.05}
+    small = GraphGuidedClassifier("chain", **settings, tol=1e-6).fit(X, y)
+    used, plain = [], _fitting.solve
+    monkeypatch.setattr(_fitting, "ADMM_MOST_FEATURES", 5)
+    monkeypatch.setattr(_fitting, "solve", lambda *both, **rest: used.append(both[1]) or plain(*both, **rest))
+    model = GraphGuidedClassifier("chain", **settings, tol=1e-6, random_state=0).fit(X, y)
+    assert [type(one) for one in used] == [solver]
+    assert model.dual_gap_ <= 1e-6 and model.status_ is Status.converged
+    np.testing.assert_allclose(model.coef_, small.coef_, rtol=0.0, atol=1e-3 * np.abs(small.coef_).max())
+    with pytest.warns(ConvergenceWarning, match="relative duality gap is .* above tol=1e-09: raise max_iter"):
+        GraphGuidedClassifier("chain", **settings, tol=1e-9, max_iter=2).fit(X, y)
+
+
 def test_a_fit_that_diverges_warns():
     X, y = make_regression(20, 3, random_state=0)
     with pytest.warns(ConvergenceWarning, match="the last finite iterate is returned; a smaller eta may help"):
@@ -319,7 +339,9 @@ def test_a_fit_that_diverges_warns():
     assert np.isfinite(model.coef_).all() and model.status_ is Status.diverged
 
 
-@pytest.mark.parametrize("solver", ["ada-diag", "ada-full", "sadmm", "admm", AdaSADMM(eta=0.5), ADMM()], ids=str)
+@pytest.mark.parametrize(
+    "solver", ["ada-diag", "ada-full", "sadmm", "admm", AdaSADMM(eta=0.5), ADMM(), SPDHG()], ids=str
+)
 def test_every_solver_by_name_or_object(solver, cancer):
     X, y = cancer
     X = StandardScaler().fit_transform(X)

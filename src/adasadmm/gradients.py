@@ -33,7 +33,7 @@ class DualCoordinates(NamedTuple):
 
 
 class VarianceReduced(NamedTuple):
-    """An earlier point, its predictions, slopes and gradient; g_t is taken between it and w_t, or at w_t (momentum 1)."""
+    """An earlier point with its predictions, slopes and gradient; g_t is taken between it and w_t, at w_t for 1."""
 
     w: np.ndarray
     predictions: np.ndarray

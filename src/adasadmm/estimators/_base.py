@@ -237,7 +237,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         for k, y in enumerate(targets):
             problem = _fitting.problem_of(self, rows, y, None, structure, l2)
             solver = _fitting.as_solver(self, problem, streaming=True)
-            if isinstance(solver, ALL_ROWS):
+            if isinstance(solver, _fitting.CERTIFIED):
                 raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
             if sample_weight is not None:  # in a stream the mean of all weights is not known: they count as they are
                 problem.rows = problem.rows._replace(c=sample_weight)

@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import losses
+from .._jit import is_registered
 from ..matrices import WithIntercept
 from ..metrics import Full
 from ..problem import Problem
 from ..solve import solve
-from ..solvers import ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM
+from ..solvers import ACCURATE, ADMM, ALL_ROWS, ALM, ASVRGADMM, OADMM, SADMM, SPDHG, AdaSADMM
 from ..trace import Result, Status, Trace
 
 __all__ = ["Fit", "Structure", "as_loss", "as_solver", "fit_one", "fused_groups"]
@@ -33,10 +34,12 @@ LOSSES = {
 MARGIN_LOSSES = ("hinge", "squared_hinge", "logistic")
 REGRESSION_LOSSES = ("squared", "huber", "epsilon_insensitive", "quantile", "poisson")
 SOLVERS = ("auto", "ada-diag", "ada-full", "sadmm", "admm", "alm")
-SOLVER_RECORDS = (AdaSADMM, SADMM, OADMM, ADMM, ALM)
+CERTIFIED = (*ALL_ROWS, *ACCURATE)  # these know their gap; they need all rows at once
+SOLVER_RECORDS = (AdaSADMM, SADMM, OADMM, *CERTIFIED)
 
 MOST_FEATURES = 50_000  # beyond it Newton's steps take too long
 ADMM_ITERATIONS = 1000
+ACCURATE_EPOCHS = 200
 STOCHASTIC_EPOCHS = 20
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
 
@@ -68,8 +71,12 @@ def as_solver(estimator: Any, problem: Problem, streaming: bool = False) -> Any:
     if not isinstance(name, str):
         return name
     if name == "auto":
+        small = problem.d <= MOST_FEATURES
+        accurate = None if small or streaming else _accurate(problem)
+        if accurate is not None:
+            return accurate(beta=estimator.beta, batch_size=estimator.batch_size)
         in_memory = "alm" if estimator.beta == "auto" else "admm"
-        name = in_memory if problem.d <= MOST_FEATURES and not streaming else "ada-diag"
+        name = in_memory if small and not streaming else "ada-diag"
     if name == "alm":
         return ALM()
     if name == "admm":
@@ -88,6 +95,13 @@ def as_solver(estimator: Any, problem: Problem, streaming: bool = False) -> Any:
         batch_size=estimator.batch_size,
         average=average,
     )
+
+
+def _accurate(problem: Problem) -> type | None:
+    """What comes to a small gap without a d x d matrix: ASVRG-ADMM for a smooth loss, else SPDHG where it can."""
+    if is_registered(losses.curvature, problem.loss):
+        return ASVRGADMM
+    return SPDHG if is_registered(losses.prox, problem.loss) else None
 
 
 def problem_of(
@@ -117,10 +131,10 @@ def fit_one(
     """Fit one linear function; ``keeping`` is the checkpoint and whether to resume from it."""
     solver = as_solver(estimator, problem)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
-    batch = isinstance(solver, ALL_ROWS)
+    batch, accurate = isinstance(solver, ALL_ROWS), isinstance(solver, ACCURATE)
     epochs = estimator.max_iter
     if epochs is None:
-        epochs = ADMM_ITERATIONS if batch else STOCHASTIC_EPOCHS
+        epochs = ADMM_ITERATIONS if batch else ACCURATE_EPOCHS if accurate else STOCHASTIC_EPOCHS
     result = solve(
         problem,
         solver,
@@ -128,7 +142,7 @@ def fit_one(
         seed=seed,
         order="permute" if estimator.shuffle else "given",
         start=start,
-        tol=estimator.tol if auto or batch else None,
+        tol=estimator.tol if auto or batch or accurate else None,
         trace_every=10 if batch else 1.0,
         callback=callback,
         progress=estimator.verbose > 0,

@@ -48,7 +48,7 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         Strength of the ridge; by default as alpha. The intercept is free.
     solver : {"auto", "ada-diag", "ada-full", "sadmm", "admm", "alm"} or a solver
         "auto" runs until the relative duality gap is below ``tol``, by the augmented Lagrangian method up to 50,000
-        features; it warns where the gap is missed. The others run ``max_iter`` epochs.
+        features, beyond by `ASVRGADMM` or `SPDHG`; it warns where the gap is missed. The others run ``max_iter`` epochs.
     eta : "auto" or float
         Step size of the stochastic solvers.
     beta : "auto" or float
@@ -56,7 +56,8 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     a : float
         The metric is a I + what it learns.
     max_iter : int, optional
-        Epochs; 1000 iterations for the solvers over all rows, 20 epochs for the stochastic ones by default.
+        Epochs; by default 1000 iterations for the solvers over all rows, 200 epochs for `ASVRGADMM` and `SPDHG`, 20
+        for the other solvers.
     tol : float
         Relative duality gap.
     batch_size : "auto" or int
