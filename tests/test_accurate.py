@@ -25,6 +25,7 @@ from cases import (
 from references import NAMES, TOLERANCE, reference
 
 from adasadmm import ASVRGADMM, L1, SPDHG, SVRGADMM, Hinge, Logistic, Problem, Status, losses, solve, solvers
+from adasadmm._jit import is_registered
 from adasadmm.accurate import AccurateRun
 from adasadmm.matrices import WithIntercept, as_rows
 from adasadmm.scaling import scaling
@@ -227,7 +228,7 @@ def test_spdhg_reaches_the_optimum_and_proves_it(name):
 @pytest.mark.parametrize("name", each_problem(NAMES))
 def test_variance_reduction_reaches_the_optimum_and_proves_it(name, solver):
     loss = reference(name).problem.loss
-    if losses.curvature.dispatch(type(loss)) is losses.curvature.declaration:
+    if not is_registered(losses.curvature, loss):
         with pytest.raises(TypeError, match=r"needs losses\.curvature"):
             solve(reference(name).problem, solver)
         return

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from adasadmm import losses
-from adasadmm._jit import compiled
+from adasadmm._jit import compiled, is_registered
 from adasadmm.losses import (
     EpsilonInsensitive,
     Hinge,
@@ -101,6 +101,19 @@ def test_slope_is_the_finite_difference_away_from_kinks(kind, data, z):
     h = 1e-5
     difference = (formula(loss, z + h, y) - formula(loss, z - h, y)) / (2.0 * h)
     assert losses.slope(loss, z, y) == pytest.approx(difference, rel=1e-5, abs=1e-4)
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Squared(), Huber(0.7)], ids=str)
+def test_curvature_is_the_steepest_chord_of_the_slope(loss):
+    z = np.linspace(-4.0, 4.0, 8001)
+    for y in (-1.0, 1.0):
+        slopes = np.array([losses.slope(loss, point, y) for point in z])
+        assert np.max(np.diff(slopes) / np.diff(z)) == pytest.approx(losses.curvature(loss), rel=1e-6)
+
+
+def test_only_losses_with_a_bounded_second_derivative_have_a_curvature():
+    for kind in (Hinge, EpsilonInsensitive, Quantile, Poisson):
+        assert not is_registered(losses.curvature, kind())
 
 
 @pytest.mark.parametrize("kind", KINKS, ids=lambda kind: kind.__name__)
