@@ -19,6 +19,7 @@ from kills import differences, facts, killed_and_resumed
 
 from adasadmm import (
     ADMM,
+    ALM,
     L1,
     OADMM,
     SADMM,
@@ -58,6 +59,7 @@ SOLVERS = [
     SADMM(),
     OADMM(1.0),
     ADMM(),
+    ALM(),
 ]
 FULL_PRODUCT = [
     AdaSADMM(metric=metric, eta=eta, w_step=w_step, average=average, batch_size=batch_size)

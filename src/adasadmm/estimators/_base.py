@@ -22,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 
 from ..matrices import as_rows
 from ..solve import advance
-from ..solvers import ALL_ROWS
 from ..stochastic import StochasticRun
 from ..trace import Status
 from . import _fitting
