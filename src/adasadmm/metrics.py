@@ -194,7 +194,7 @@ def _(metric: Full, d):
     if metric.refresh > 0.0:
         known = float(metric.refresh), G, np.zeros((WAITING, d)), np.zeros(d), U, S
         return LaggingState(0.0, *known, np.zeros(square), inverse, np.zeros(square), np.zeros(d), counts, numbers)
-    steps = min(max(MOST_STEPS // 4, d // 8), MOST_STEPS)
+    steps = min(max(MOST_STEPS // 4, d // 8), MOST_STEPS) if d >= 8 else 1  # few features: a root costs less
     followed = dense.root_rule(NODES), np.zeros((steps * NODES, d))
     return FullState(0.0, G, np.zeros((steps, d)), np.zeros(d), U, S, *followed, inverse, counts, numbers)
 
