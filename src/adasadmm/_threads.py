@@ -15,7 +15,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_blas_thread", "side_by_side"]
+__all__ = ["Halted", "Together", "go_on_or_halt", "one_blas_thread", "side_by_side"]
 
 _lock = threading.Lock()
 _inside = 0
@@ -53,6 +53,56 @@ def one_blas_thread() -> Iterator[None]:
             if _inside == 0:
                 for library, number in zip(_libraries(), _before, strict=True):
                     _set(library, number)
+
+
+class Halted(Exception):
+    """This thread should stop: its fellows failed, or Ctrl-C was pressed, which only the main thread hears."""
+
+
+class Together:
+    """Calls in several threads that end together: where the ``with`` block fails, all of them are told to halt.
+
+    It waits a second at the most for them to do so. In other processes, which joblib ends itself, it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._halt, self._change, self._running = threading.Event(), threading.Condition(), 0
+
+    def __reduce__(self) -> Any:
+        return Together, ()
+
+    def __call__(self, function: Callable, *args: Any, **keywords: Any) -> Any:
+        before, _own.halt = getattr(_own, "halt", None), self._halt
+        self._count(1)
+        try:
+            return function(*args, **keywords)
+        finally:
+            self._count(-1)
+            _own.halt = before
+
+    def _count(self, change: int) -> None:
+        with self._change:
+            self._running += change
+            self._change.notify_all()
+
+    def __enter__(self) -> Together:
+        return self
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        if kind is not None:
+            self._halt.set()
+            with self._change:
+                self._change.wait_for(lambda: self._running == 0, timeout=1.0)
+
+
+_own = threading.local()
+
+
+def go_on_or_halt() -> None:
+    """Raise `Halted` in a thread that was told to."""
+    halt = getattr(_own, "halt", None)
+    if halt is not None and halt.is_set():
+        raise Halted
 
 
 def side_by_side(function: Callable[[Any], Any], pieces: Iterable[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from ._threads import one_blas_thread
+from ._threads import go_on_or_halt, one_blas_thread
 from .accurate import AccurateRun
 from .batch import BatchRun
 from .checkpoints import Checkpoint, CheckpointError, Keeper, fingerprint
@@ -275,6 +275,7 @@ def _advance_while_finite(run: Any, piece: Any, note: Callable[[Any], None] | No
     saved = run.save()
     if note is not None:
         note(saved)
+    go_on_or_halt()
     try:
         run.advance(piece)
         if run.is_finite():

@@ -20,6 +20,7 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from .._threads import Together
 from ..matrices import as_rows
 from ..solve import advance
 from ..stochastic import StochasticRun
@@ -109,18 +110,20 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         rows, seed = as_rows(X), self._seed(fixed=checkpoint is not None)
         kept = [checkpoint] if len(targets) == 1 else self._parts(checkpoint, len(targets))
         tell = epoch_callback(self, X, self._labels(targets), self._fitted_at if len(targets) == 1 else None)
-        fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_fitting.fit_one)(
-                self,
-                _fitting.problem_of(self, rows, y, sample_weight, structure, l2),
-                seed,
-                start,
-                tell,
-                checkpoint=part,
-                resume=resume,
+        with Together() as together:
+            fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(together)(
+                    _fitting.fit_one,
+                    self,
+                    _fitting.problem_of(self, rows, y, sample_weight, structure, l2),
+                    seed,
+                    start,
+                    tell,
+                    checkpoint=part,
+                    resume=resume,
+                )
+                for y, start, part in zip(targets, starts, kept, strict=True)
             )
-            for y, start, part in zip(targets, starts, kept, strict=True)
-        )
         _fitting.warn_unless_converged(fits, self.tol)
         self._set_fitted(fits)
         return fits
