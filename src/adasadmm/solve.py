@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -122,11 +123,24 @@ def solve(
         status = _take_up(run, keeper.open(resume))
         if status is None:
             left = _after(pieces, run.position - first)
-            with tqdm(
-                total=total, initial=run.epoch - begin, disable=not progress, unit="epoch", bar_format=_BAR
-            ) as bar:
-                status = _drive(run, left, tol, callback, bar, keeper)
+            with _showing(run, total, begin, progress) as show:
+                status = _drive(run, left, tol, callback, show, keeper)
         return _result(problem, run, keeper.points, status, run.epoch - begin)
+
+
+@contextlib.contextmanager
+def _showing(run: Any, total: float, begin: float, progress: bool) -> Iterator[Callable[[Snapshot], None]]:
+    """What tells the user of a point of the trace. tqdm takes a lock of all processes even for a bar that is hidden."""
+    if not progress:
+        yield lambda snapshot: None
+        return
+    with tqdm(total=total, initial=run.epoch - begin, unit="epoch", bar_format=_BAR) as bar:
+
+        def show(snapshot: Snapshot) -> None:
+            bar.set_postfix_str(f"objective {snapshot.objective:.6g}", refresh=False)
+            bar.update(snapshot.epoch - begin - bar.n)
+
+        yield show
 
 
 _BAR = "{l_bar}{bar}| {n:.2f}/{total:.2f} epochs [{elapsed}<{remaining}{postfix}]"
@@ -231,10 +245,10 @@ def _after(pieces: Iterator[Any], done: int) -> Iterator[Any]:
         done = max(0, done - length)
 
 
-def _drive(run: Any, pieces: Iterator[Any], tol: float | None, callback: Any, bar: Any, keeper: Keeper) -> Status:
+def _drive(run: Any, pieces: Iterator[Any], tol: float | None, callback: Any, show: Any, keeper: Keeper) -> Status:
     """Advance over the pieces, and look at the run after each; whatever ends it, it is kept."""
     try:
-        status = _status_after(run, pieces, tol, callback, bar, keeper)
+        status = _status_after(run, pieces, tol, callback, show, keeper)
     except CheckpointError:
         raise
     except BaseException:
@@ -245,16 +259,14 @@ def _drive(run: Any, pieces: Iterator[Any], tol: float | None, callback: Any, ba
     return status
 
 
-def _status_after(run: Any, pieces: Iterator[Any], tol: Any, callback: Any, bar: Any, keeper: Keeper) -> Status:
-    begin = run.epoch - bar.n
+def _status_after(run: Any, pieces: Iterator[Any], tol: Any, callback: Any, show: Any, keeper: Keeper) -> Status:
     for piece in pieces:
         finite = advance(run, piece, keeper.note)
         snapshot = _snapshot(run)
         if not finite or not math.isfinite(snapshot.objective):
             return Status.diverged
         keeper.points.append(snapshot)
-        bar.set_postfix_str(f"objective {snapshot.objective:.6g}", refresh=False)
-        bar.update(run.epoch - begin - bar.n)
+        show(snapshot)
         if callback is not None and callback(snapshot):
             return Status.stopped
         if tol is not None and run.certify().relative_gap <= tol:
