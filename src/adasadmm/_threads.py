@@ -8,14 +8,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["Halted", "Together", "go_on_or_halt", "one_blas_thread", "side_by_side"]
+__all__ = ["Halted", "Together", "ahead", "go_on_or_halt", "one_blas_thread", "side_by_side"]
 
 _lock = threading.Lock()
 _inside = 0
@@ -114,6 +115,52 @@ def side_by_side(function: Callable[[Any], Any], pieces: Iterable[Any]) -> list[
     if len(pieces) == 1 or _cores() == 1:
         return [function(piece) for piece in pieces]
     return list(_pool().map(function, pieces))
+
+
+def ahead(items: Generator[Any, None, None]) -> Generator[Any, None, None]:
+    """The items of an iterator, each made by a thread while the one before it is used; errors come out here.
+
+    Never more than one item is made ahead, and the thread ends when the last item was taken, or nobody wants more.
+    """
+    made: queue.SimpleQueue = queue.SimpleQueue()
+    wanted = threading.Semaphore(1)
+    enough = threading.Event()
+
+    def make() -> None:
+        try:
+            for item in _while_wanted(items, wanted, enough):
+                made.put((item, None))
+                del item  # or the thread would hold it until the next is there
+            made.put((None, StopIteration()))
+        except BaseException as error:
+            made.put((None, error))
+
+    thread = threading.Thread(target=make, name="adasadmm-ahead", daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error = made.get()
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            wanted.release()
+            yield item
+            del item
+    finally:
+        enough.set()
+        wanted.release()
+        thread.join()
+
+
+def _while_wanted(items: Generator, wanted: threading.Semaphore, enough: threading.Event) -> Iterator[Any]:
+    """Items, each begun only when it is wanted; files that they come from are closed in any case."""
+    with contextlib.closing(items):
+        while wanted.acquire() and not enough.is_set():
+            try:
+                yield next(items)
+            except StopIteration:
+                return
 
 
 @functools.cache

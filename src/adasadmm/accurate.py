@@ -175,7 +175,8 @@ class AccurateRun(StochasticRun):
 
 def _first_reach(problem: Problem, z: np.ndarray, s: np.ndarray) -> float:
     """How far a prediction may go at first: mean loss over mean squared slope, in the units of ``z^2 / loss``."""
-    value, squares = problem.loss_value(z), float(np.mean(problem.rows.c * s * s))
+    _, y, c = problem.rows
+    value, squares = losses.mean_value(problem.loss, z, y, c), float(np.mean(c * s * s))
     return value / squares if 0.0 < value < math.inf and squares > 0.0 else 1.0
 
 

@@ -11,6 +11,7 @@ repetition. The scaled dual u gives ``s = beta_z u``, a slope of each row's loss
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import time
 from collections.abc import Iterator
@@ -19,12 +20,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from . import duality, losses, matrices
+from . import duality, duality_source, losses, matrices
 from ._jit import compiled
 from ._threads import side_by_side
 from .algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
 from .matrices import add_row, gram, row_dot
-from .problem import Problem
+from .problem import Block, Problem
 from .solvers import ALM, memory
 from .trace import Certificate
 
@@ -70,7 +71,6 @@ class BatchRun:
         self.z = problem.predictions(w)
         self.u = np.zeros(problem.n)
         self.rows_pull = np.zeros(problem.d)  # X'C(z - u)
-        self.pieces = matrices.pieces(problem.rows.X)
         self.iteration, self.seconds = 0, 0.0
         self.begun = 0  # the iteration from which balancing counts
         self.v_before = v.copy()
@@ -86,14 +86,21 @@ class BatchRun:
                 f"batch ADMM with {self.problem.d} features factors a matrix and needs {need / 2**30:.1f} GiB, this "
                 f"machine has {have / 2**30:.1f} GiB; use AdaSADMM()"
             )
-        self.data_gram = gram(self.problem.rows.X, self.problem.rows.c / self.problem.n)
+        self.root_weight = np.empty(self.problem.n)
+        self.data_gram = np.zeros((self.problem.d, self.problem.d))
+        for rows, block in self.problem.blocks():
+            self.data_gram += gram(block.X, block.c / self.problem.n)
+            self.root_weight[rows] = np.sqrt(block.c)
         self.constraint_gram = gram(self.problem.A, np.ones(self.problem.m))
         self._gather()
         self._factorise()
-        self._pass(slice(0, 0))  # compile outside the clock
+        self._pass(self.problem.first_rows, slice(0, 0), slice(0, 0))  # compile outside the clock
         constraint_steps(self.model, self.beta, 1.0, copy.deepcopy(self.state))
 
     # --- one iteration -----------------------------------------------------------------------------------------------
+
+    def take(self, block: Any) -> None:
+        """Nothing to take: an iteration goes over all blocks."""
 
     def advance(self, iterations: int) -> None:
         """Do some iterations, balancing beta_z and beta at the appointed ones."""
@@ -105,7 +112,7 @@ class BatchRun:
             self.v_before[:] = self.state.v
             self.state.w_sum[:] += self.state.w
             self._argmin_w()
-            self.rows_pull[:] = sum(side_by_side(self._pass, self.pieces))
+            self._pass_over_blocks()
             constraint_steps(self.model, self.beta, self.solver.relax, self.state)
             if self.problem.B is None:
                 self.state.v_sum[:] += self.state.v
@@ -119,20 +126,28 @@ class BatchRun:
         rhs = self.beta_z / problem.n * self.rows_pull + problem.times_A_transposed(dual) + self.hold * state.w
         state.w[:] = scipy.linalg.cho_solve(self.factor, rhs * self.scale, check_finite=False) * self.scale
 
-    def _pass(self, rows: slice) -> np.ndarray:
-        """The pass over some rows; returns what they pull at w."""
+    def _pass_over_blocks(self) -> None:
+        """The pass over all rows; their pull at w is added up in the order of the pieces."""
+        self.rows_pull[:] = 0.0
+        for rows, block in self.problem.blocks():
+            one = functools.partial(self._pass, block, rows)
+            for pull in side_by_side(one, matrices.pieces(block.X)):
+                self.rows_pull += pull
+
+    def _pass(self, block: Block, rows: slice, piece: slice) -> np.ndarray:
+        """The pass over a piece of a block; returns what it pulls at w."""
         out = np.zeros(self.problem.d)
-        loss, block, state, settings = (
-            self.problem.loss,
-            self.problem.rows,
-            self.state,
-            (self.beta_z, self.solver.relax),
-        )
-        pass_over_rows(loss, block, state.w, *settings, self.z, self.u, out, rows.start, rows.stop)
+        loss, w, settings = self.problem.loss, self.state.w, (self.beta_z, self.solver.relax)
+        pass_over_rows(loss, block, w, *settings, self.z[rows], self.u[rows], out, piece.start, piece.stop)
         return out
 
     def _gather(self) -> None:
-        matrices.transposed_product(self.problem.rows.X, self.problem.rows.c * (self.z - self.u), self.rows_pull)
+        """``X'C(z - u)`` without a step."""
+        self.rows_pull[:] = 0.0
+        pull = np.empty(self.problem.d)
+        for rows, block in self.problem.blocks():
+            matrices.transposed_product(block.X, block.c * (self.z[rows] - self.u[rows]), pull)
+            self.rows_pull += pull
 
     def _factorise(self) -> None:
         """Factor the matrix of the w-step, scaled to a diagonal of ones: features may differ by many decades."""
@@ -155,7 +170,7 @@ class BatchRun:
         nearly vanishes at the optimum (it equals gamma w), and that rule ends with a beta_z tenfold too small.
         """
         problem, state = self.problem, self.state
-        weight = np.sqrt(problem.rows.c)
+        weight = self.root_weight
         Xw = problem.predictions(state.w)
         rows_factor = _factor(
             weight * (Xw - self.z), (weight * Xw, weight * self.z), weight * (self.z - z_before), weight * self.u
@@ -178,7 +193,11 @@ class BatchRun:
         """The certificate of the present point, with the best dual value so far."""
         if self.certificate is not None and self.certified_at == self.iteration:
             return self.certificate
-        found = duality.certify(self.problem, self.state.w, self.state.v, self.beta_z * self.u, self.state.theta)
+        point = self.problem, self.state.w, self.state.v
+        if self.problem.source is None:
+            found = duality.certify(*point, self.beta_z * self.u, self.state.theta)
+        else:
+            found = duality_source.certify(*point, lambda rows, block: self.beta_z * self.u[rows], self.state.theta)
         self.best_dual = max(found.dual, self.best_dual)
         self.certificate = duality.with_dual(self.problem, found, self.best_dual)
         self.certified_at = self.iteration
@@ -248,7 +267,7 @@ class BatchRun:
 
     def fork(self, problem: Problem) -> BatchRun:
         """A copy that goes on; on other rows a new run from the same point."""
-        if problem.rows is not self.problem.rows:
+        if problem.rows is not self.problem.rows or problem.source is not self.problem.source:
             return BatchRun(problem, self.solver, self.state.w, self.state.v, self.state.theta)
         fork = copy.copy(self)
         fork.problem, fork.model, fork.certificate = problem, model_of(problem, edgewise=False), None

@@ -13,7 +13,8 @@ from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
-from . import __version__
+from . import __version__, cli_files
+from .cli_files import Wrong as _Wrong
 
 __all__ = ["main"]
 
@@ -38,10 +39,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-class _Wrong(Exception):
-    """A command cannot do what it was asked for; the message says why, and what to do."""
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="adasadmm", description="Linear models whose coefficients follow a graph, by adaptive stochastic ADMM."
@@ -52,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--epochs", type=float, default=2.0, help="passes of the stochastic algorithms (default: 2)")
     demo.add_argument("--json", action="store_true", help="print figures as JSON")
     demo.set_defaults(run=_demo)
+    cli_files.add_commands(commands)
     _add_reproduce(commands)
     _add_bench(commands)
     return parser

@@ -39,14 +39,21 @@ def certify(problem: Problem, w: np.ndarray, v: np.ndarray, s: np.ndarray, theta
     """What the point (w, v) and the dual point (s, theta) prove together."""
     primal, reason = primal_value(problem, w if problem.w_copy is None else v[problem.w_copy], v)
     dual, dual_residual, dual_reason = dual_value(problem, w, s, theta)
+    return certificate(problem, (w, v), primal, dual, dual_residual, (reason, dual_reason))
+
+
+def certificate(
+    problem: Problem, point: tuple, primal: float, dual: float, dual_residual: float, reasons: tuple[str, str]
+) -> Certificate:
+    """The values put together."""
     return Certificate(
         primal=primal,
         dual=dual,
         gap=primal - dual,
         relative_gap=relative_gap(problem, primal, dual),
-        primal_residual=float(np.linalg.norm(problem.residual(w, v))),
+        primal_residual=float(np.linalg.norm(problem.residual(*point))),
         dual_residual=dual_residual,
-        reason="; ".join(filter(None, (reason, dual_reason))),
+        reason="; ".join(filter(None, reasons)),
     )
 
 
@@ -56,7 +63,7 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
         return math.inf
     zero = np.zeros(problem.d)
     v = problem.v_of(zero)
-    f0 = problem.loss_value(zero[:1].repeat(problem.n)) + (0.0 if v is None else problem.penalty_value(v))
+    f0 = problem.loss_at_zero + (0.0 if v is None else problem.penalty_value(v))
     return (primal - dual) / max(abs(primal), 1e-12 * f0, np.finfo(float).tiny)
 
 
@@ -87,21 +94,21 @@ def _feasible_value(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[flo
 
 def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray) -> tuple[float, float, str]:
     """``D(s, theta)`` after moving both into the conjugates' domains, ``|q + gamma w|``, and why D may be infinite."""
-    missing = _missing_conjugate(problem)
+    missing = missing_conjugate(problem)
     if missing:
         return -math.inf, math.nan, missing
     s, low, high = s.copy(), np.empty(problem.n), np.empty(problem.n)
     losses.clip_to_domain(problem.loss, s, problem.rows.y, low, high)
-    theta = _into_domain(problem, theta)
-    lower, upper = _bounds(problem)
+    theta = into_domain(problem, theta)
+    lower, upper = bounds(problem)
     unbounded = (problem.gamma == 0.0) & (np.isneginf(lower) | np.isposinf(upper))
     if unbounded.any():
         s, theta = _repair(problem, s, theta, low, high, unbounded)
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.min(np.where(s > 0.0, high / s, np.where(s < 0.0, low / s, 1.0)), initial=1.0)
-    t = _largest(lambda t: _inside(problem, t * theta), float(most))
+    t = largest(lambda t: inside(problem, t * theta), float(most))
     s, theta = np.clip(t * s, low, high), t * theta
-    if not _inside(problem, theta):
+    if not inside(problem, theta):
         return -math.inf, math.nan, "no dual point was found where the conjugates are finite"
     q = data_pull(problem, s) - problem.times_A_transposed(theta)
     dual_residual = float(np.linalg.norm(q + problem.gamma * w))
@@ -112,7 +119,7 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     value = -losses.mean_conjugate(problem.loss, s, problem.rows.y, problem.rows.c)
     wanted = problem.times_B_transposed(theta)
     value -= penalties.conjugate(problem.penalty, penalties.domain(problem.penalty, wanted))
-    value += float(theta @ problem.b) + _least(problem.gamma, q, lower, upper)
+    value += float(theta @ problem.b) + least(problem.gamma, q, lower, upper)
     return float(value), dual_residual, "" if math.isfinite(value) else "the dual value is infinite"
 
 
@@ -129,7 +136,7 @@ def with_dual(problem: Problem, certificate: Certificate, dual: float) -> Certif
     return dataclasses.replace(certificate, dual=dual, gap=certificate.primal - dual, relative_gap=gap)
 
 
-def _missing_conjugate(problem: Problem) -> str:
+def missing_conjugate(problem: Problem) -> str:
     for function, part in ((losses.conjugate, problem.loss), (losses.domain, problem.loss)):
         if not is_registered(function, part):
             return f"{type(part).__name__} has no losses.{function.__name__}: no dual value"
@@ -149,7 +156,7 @@ def _onto_constraint(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[np
     return w - step[: problem.d], v - step[problem.d :]
 
 
-def _into_domain(problem: Problem, theta: np.ndarray) -> np.ndarray:
+def into_domain(problem: Problem, theta: np.ndarray) -> np.ndarray:
     """A theta near this one whose ``B'theta`` lies in the domain of phi*, as far as a B with more columns lets it."""
     for _ in range(REPAIRS):
         wanted = problem.times_B_transposed(theta)
@@ -162,7 +169,7 @@ def _into_domain(problem: Problem, theta: np.ndarray) -> np.ndarray:
     return theta
 
 
-def _inside(problem: Problem, theta: np.ndarray) -> bool:
+def inside(problem: Problem, theta: np.ndarray) -> bool:
     """Whether the conjugate of the penalty is finite."""
     wanted = problem.times_B_transposed(theta)
     outside = _largest_entry(penalties.domain(problem.penalty, wanted) - wanted)
@@ -174,7 +181,7 @@ def _size_of_B_transposed(problem: Problem, theta: np.ndarray) -> float:
     return _largest_entry(theta if problem.B is None else abs(to_scipy(problem.B)).T @ np.abs(theta))
 
 
-def _largest(holds: Callable[[float], bool], most: float) -> float:
+def largest(holds: Callable[[float], bool], most: float) -> float:
     """The largest t between 0 and most for which something holds that holds for 0 and for whatever lies below."""
     least = 0.0
     if holds(most):
@@ -185,7 +192,7 @@ def _largest(holds: Callable[[float], bool], most: float) -> float:
     return least
 
 
-def _bounds(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def bounds(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """The box that w must stay in."""
     if isinstance(problem.w_set, penalties.NonNegative):
         bounds: Any = (0.0, math.inf)
@@ -196,7 +203,7 @@ def _bounds(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.broadcast_to(np.asarray(bound, dtype=float), (problem.d,)) for bound in bounds)  # type: ignore
 
 
-def _least(gamma: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+def least(gamma: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
     """``min over lower <= w <= upper of sum_j gamma_j w_j^2 / 2 + q_j w_j``."""
     with np.errstate(divide="ignore", invalid="ignore"):
         best = np.where(gamma > 0.0, -q / gamma, np.where(q > 0.0, lower, np.where(q < 0.0, upper, 0.0)))
@@ -226,10 +233,10 @@ def _repair(
     domain. What crosses an end at 0, which no t mends, is put back, and the next round mends the rest.
     """
     X, A = matrices.columns(problem.rows.X, unbounded), to_scipy(problem.A)[:, np.flatnonzero(unbounded)]
-    lower, upper = (bound[unbounded] for bound in _bounds(problem))
+    lower, upper = (bound[unbounded] for bound in bounds(problem))
     weight = problem.rows.c / problem.n
     rounding = 0.1 * ROUNDING * _sizes(problem, s, theta)[unbounded]
-    near = functools.partial(_into_domain, problem)
+    near = functools.partial(into_domain, problem)
     for _ in range(REPAIRS):
         pull = np.empty(X.shape[1])
         matrices.transposed_product(X, weight * s, pull)

@@ -7,6 +7,7 @@ Each variety of an array (Fortran order, read-only, 32-bit, ...) would be compil
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,6 +225,27 @@ def dense_block(M: Rows, rows: slice) -> np.ndarray:
         inner = dense_block(M.rows, rows)
         return np.column_stack([inner, np.ones(len(inner))])
     return M.values[rows] if isinstance(M, Dense) else to_scipy(M)[rows].toarray()
+
+
+def head(M: Rows, count: int) -> Rows:
+    """A copy of the first rows, which does not hold the others in memory."""
+    if isinstance(M, WithIntercept):
+        return WithIntercept(head(M.rows, count))
+    if isinstance(M, Dense):
+        return Dense(M.values[:count].copy())
+    indptr = M.indptr[: count + 1].copy()
+    return CSR(M.data[: indptr[-1]].copy(), M.indices[: indptr[-1]].copy(), indptr, M.columns)
+
+
+def stacked(blocks: Sequence[Any]) -> Rows:
+    """Blocks of one kind, one under the other."""
+    if len(blocks) == 1:
+        return blocks[0]
+    if isinstance(blocks[0], WithIntercept):
+        return WithIntercept(stacked([block.rows for block in blocks]))
+    if isinstance(blocks[0], Dense):
+        return Dense(np.vstack([block.values for block in blocks]))
+    return as_rows(sp.vstack([to_scipy(block) for block in blocks], format="csr"))
 
 
 def plain(M: Rows) -> Any:

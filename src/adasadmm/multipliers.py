@@ -104,6 +104,7 @@ class MultiplierRun(BatchRun):
 
     def _prepare(self) -> None:
         problem = self.problem
+        self.pieces = matrices.pieces(problem.rows.X)
         self.Xw, self.Aw = self.z.copy(), problem.times_A(self.state.w)
         self.theta_next = self.state.theta.copy()
         self.separable = _separable(problem)
@@ -111,7 +112,7 @@ class MultiplierRun(BatchRun):
         self.allowed = math.inf  # what Newton may leave over, as a cost of the dual value
         nothing = np.zeros(problem.n)
         unit = float(np.mean(problem.rows.c * duality.slopes(problem, nothing) ** 2))
-        unit /= max(problem.loss_value(nothing), TINY)
+        unit /= max(problem.loss_at_zero, TINY)
         self.beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
         self.beta = NO_BETA * self.beta_z
         curvature = self.beta_z * matrices.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
@@ -128,6 +129,8 @@ class MultiplierRun(BatchRun):
             self.iteration += 1
             self.v_before[:] = self.state.v
             steps = self._minimise()
+            if not self.is_finite():
+                return  # to whoever looks at that
             self.u += self.Xw - self.z
             self.state.theta[:] = self.theta_next
             found = self.certify()

@@ -6,24 +6,19 @@ min  1/n sum_i c_i loss(<x_i, w>, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v)   s.t.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from . import losses, matrices, penalties
+from . import blocks, losses, matrices, penalties
 from ._jit import is_registered
-from .matrices import CSR, Rows, as_csr, as_part, as_rows, as_vector, to_scipy
+from .blocks import Block
+from .matrices import CSR, as_csr, as_part, as_vector, to_scipy
+from .sources import Piece, Source
 
 __all__ = ["Block", "NegativeIdentity", "Problem"]
-
-
-class Block(NamedTuple):
-    """Some rows, their targets, and their weights, of mean 1 over all rows of the problem."""
-
-    X: Rows
-    y: np.ndarray
-    c: np.ndarray
 
 
 class NegativeIdentity(NamedTuple):
@@ -45,7 +40,8 @@ class Problem:
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array or sparse matrix of shape (n, d), or a source
+        A source (`adasadmm.sources`) has its own targets and weights, and is read block by block.
     y : array of shape (n,)
         Labels -1 and +1 for `Hinge`, `SquaredHinge`, `Logistic`; counts for `Poisson`; any numbers else.
     loss, penalty : NamedTuple
@@ -83,10 +79,17 @@ class Problem:
         w_set: Any = None,
         sample_weight: Any = None,
     ) -> None:
-        self.rows = _as_block(X, y, sample_weight)
-        self.n, self.d = self.rows.X.shape
+        self.source: Any = X if isinstance(X, Source) else None
+        self.rows: Any = None
+        if self.source is None:
+            self.rows = blocks.as_block(X, y, sample_weight)
+            self.n, self.d = self.rows.X.shape
+        elif y is not None or sample_weight is not None:
+            raise ValueError("y and sample_weight must be None beside a source, which has its own")
+        else:
+            self.n, self.d = self.source.shape
         self.loss = _checked(losses, as_part(loss, "loss"), "loss", ("value", "slope"))
-        losses.check(self.loss, self.rows.y)
+        losses.check(self.loss, self.first_rows.y)
         self.A = as_csr(A, "A")
         if self.A.columns != self.d:
             raise ValueError(f"A must have a column for each of the {self.d} features, got shape {self.A.shape}")
@@ -98,6 +101,7 @@ class Problem:
         self.gamma = _as_gamma(gamma, self.d)
         self.penalty = _as_penalty(penalty, self.m if self.B is None else self.B.columns, "penalty")
         self.w_set = None if w_set is None else _as_set(w_set, self.d)
+        self._remembered: dict[bytes, float] = {}  # losses at points, for a source
         self.w_copy: slice | None = None  # where v holds a copy of w that lies inside w's set
 
     def __repr__(self) -> str:
@@ -116,20 +120,42 @@ class Problem:
             if v is None:
                 raise ValueError("B does not make v a function of w: give v")
         v = as_vector(v, self.p, "v")
-        return self.loss_value(self.predictions(w)) + self.ridge_value(w) + self.penalty_value(v)
+        return self.loss_at(w)[0] + self.ridge_value(w) + self.penalty_value(v)
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
-        """``X w``. The last one is kept: trace, stopping rule and certificate ask for the same point."""
+        """``X w``. The last one in memory is kept: trace, stopping rule and certificate ask for the same point."""
         known = self.__dict__.get("_last_predictions")
-        if known is None or not np.array_equal(known[0], w):
-            z = np.empty(self.n)
-            matrices.product(self.rows.X, w, z)
-            known = self._last_predictions = (w.copy(), z)
-        return known[1].copy()
+        if known is not None and np.array_equal(known[0], w):
+            return known[1].copy()
+        z = np.empty(self.n)
+        for rows, block in self.blocks():
+            matrices.product(block.X, w, z[rows])
+        if self.source is None:
+            self._last_predictions = (w.copy(), z.copy())
+        return z
 
-    def loss_value(self, z: np.ndarray) -> float:
-        """``1/n sum_i c_i loss(z_i, y_i)``."""
-        return float(losses.mean_value(self.loss, z, self.rows.y, self.rows.c))
+    def loss_at(self, *points: np.ndarray) -> list[float]:
+        """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; of a source the last ones are remembered."""
+        if self.source is None:
+            y, c = self.rows.y, self.rows.c
+            return [float(losses.mean_value(self.loss, self.predictions(w), y, c)) for w in points]
+        keys = [w.tobytes() for w in points]
+        if not all(key in self._remembered for key in keys):
+            self._remembered = dict(zip(keys, self._loss_at(points), strict=True))
+        return [self._remembered[key] for key in keys]
+
+    def _loss_at(self, points: Sequence[np.ndarray]) -> list[float]:
+        values = [0.0] * len(points)
+        for _, block in self.blocks():
+            z, share = np.empty(len(block.y)), len(block.y) / self.n
+            for k, w in enumerate(points):
+                matrices.product(block.X, w, z)
+                values[k] += share * float(losses.mean_value(self.loss, z, block.y, block.c))
+        return values
+
+    @functools.cached_property
+    def loss_at_zero(self) -> float:
+        return self._loss_at([np.zeros(self.d)])[0]
 
     def ridge_value(self, w: np.ndarray) -> float:
         return 0.5 * float(self.gamma @ (w * w))
@@ -147,6 +173,28 @@ class Problem:
         if self.B is None:
             return -rhs
         return None if self._inverse_B is None else self._inverse_B @ rhs
+
+    # --- the rows ----------------------------------------------------------------------------------------------------
+
+    def blocks(self) -> Iterator[tuple[slice, Block]]:
+        """All rows, block after block, and which of the n they are: one block in memory, many from a source."""
+        if self.source is None:
+            yield slice(0, self.n), self.rows
+        else:
+            yield from blocks.of_source(self.source, self.loss)
+
+    def block_of(self, piece: Piece) -> Block:
+        """What a source gave as a block of this problem."""
+        return blocks.of_piece(piece, self.source, self.loss)
+
+    @property
+    def first_rows(self) -> Block:
+        """Enough rows to know their kind and size: all that are in memory, or the first ones of a source."""
+        return self.rows if self.source is None else self._first_of_source
+
+    @functools.cached_property
+    def _first_of_source(self) -> Block:
+        return blocks.first_of_source(self.source, self.loss)
 
     # --- the constraint ----------------------------------------------------------------------------------------------
 
@@ -231,21 +279,6 @@ class Problem:
 
 
 # --- gates -----------------------------------------------------------------------------------------------------------
-
-
-def _as_block(X: Any, y: Any, sample_weight: Any) -> Block:
-    rows = as_rows(X, "X")
-    n, d = rows.shape
-    if n == 0 or d == 0:
-        raise ValueError(f"X must have at least one row and one column, got shape {rows.shape}")
-    if y is None:
-        raise ValueError("y is missing: give one target for each row of X")
-    weight = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")
-    if (weight < 0.0).any():
-        raise ValueError(f"sample_weight must be >= 0, got {weight.min()}")
-    if not weight.any():
-        raise ValueError("sample_weight must not be 0 for all rows")
-    return Block(rows, as_vector(y, n, "y"), weight / weight.mean())
 
 
 def _as_gamma(gamma: Any, d: int) -> np.ndarray:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from ._threads import go_on_or_halt, one_blas_thread
 from .accurate import AccurateRun
 from .batch import BatchRun
 from .checkpoints import Checkpoint, CheckpointError, Keeper, fingerprint
 from .multipliers import MultiplierRun
-from .problem import Problem
+from .problem import Block, Problem
+from .progress import Progress
 from .solvers import ACCURATE, ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
 from .stochastic import StochasticRun
 from .trace import Certificate, Result, Snapshot, Status, Trace
@@ -28,6 +30,7 @@ ADMM_TOL = 1e-3
 ADMM_CHECK_EVERY = 10
 ACCURATE_EPOCHS = 200.0
 ORDERS = ("permute", "replace", "given")
+Leg = Iterable[tuple[Block | None, Any]]  # blocks and what to do with each: rows of it, or a number of iterations
 NOTHING_PROVED = Certificate(math.inf, -math.inf, math.inf, math.inf, math.nan, math.nan, "the run diverged")
 
 
@@ -67,7 +70,8 @@ def solve(
         Stop when the relative duality gap, looked at for each point of the trace, falls below it. 1e-3 by default for
         the solvers that know their gap: `ADMM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`.
     trace_every : float
-        Epochs between two points of the trace. For `ADMM`, iterations; below 1 means 10.
+        Epochs between two points of the trace. For `ADMM`, iterations; below 1 means 10. From a source whole epochs, at
+        least 1: each point is a pass over it.
     callback : callable, optional
         Called with a `Snapshot` at each point of the trace; a true value stops the run.
     progress : bool
@@ -100,6 +104,10 @@ def solve(
     check_fits(solver, problem)
     if samples is not None and isinstance(solver, ALL_ROWS):
         raise ValueError(f"samples must be None for {type(solver).__name__}, which uses all rows in every iteration")
+    if problem.source is not None and (samples is not None or order == "replace"):
+        raise ValueError(
+            'rows of a source cannot be drawn one by one: order must be "permute" or "given", samples None'
+        )
     with one_blas_thread():
         run = _begin(problem, solver, start)
         if isinstance(solver, (*ALL_ROWS, *ACCURATE)):
@@ -108,42 +116,29 @@ def solve(
             iterations = ADMM_ITERATIONS if epochs is None else math.ceil(epochs)
             every = 1 if isinstance(solver, ALM) else round(trace_every) if trace_every >= 1.0 else ADMM_CHECK_EVERY
             rest = iterations % every
-            pieces: Iterator[Any] = iter([every] * (iterations // every) + [rest] * (rest > 0))
+            counts = [every] * (iterations // every) + [rest] * (rest > 0)
+            legs: Iterator[Leg] = ([(None, count)] for count in counts)
             total = float(iterations)
         else:
             most = ACCURATE_EPOCHS if isinstance(solver, ACCURATE) else EPOCHS
             wanted = most if epochs is None else float(epochs)
             total = wanted if samples is None else len(samples) / problem.n
-            orders = _orders(problem.n, wanted, order, seed, samples)
-            pieces = _pieces(orders, trace_every * problem.n, run.batch_size)
+            if problem.source is None:
+                orders = _orders(problem.n, wanted, order, seed, samples)
+                pieces = _pieces(orders, trace_every * problem.n, run.batch_size)
+                legs = ([(problem.rows, piece)] for piece in pieces)
+            else:
+                legs = _legs_of_source(run, wanted, order, seed, math.ceil(trace_every))
         settings = {"solver": solver, "epochs": epochs, "seed": seed, "order": order, "samples": samples}
         settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.save()[0]}
         keeper = Keeper(checkpoint, {} if checkpoint is None else _fingerprint(problem, settings))
         begin, first = run.epoch, run.position
         status = _take_up(run, keeper.open(resume))
         if status is None:
-            left = _after(pieces, run.position - first)
-            with _showing(run, total, begin, progress) as show:
-                status = _drive(run, left, tol, callback, show, keeper)
+            with Progress(run, begin, total, progress) as bar:
+                status = _drive(run, _after(legs, run.position - first), tol, callback, bar, keeper)
+        run.take(run.problem.first_rows)  # lets go of the last block
         return _result(problem, run, keeper.points, status, run.epoch - begin)
-
-
-@contextlib.contextmanager
-def _showing(run: Any, total: float, begin: float, progress: bool) -> Iterator[Callable[[Snapshot], None]]:
-    """What tells the user of a point of the trace. tqdm takes a lock of all processes even for a bar that is hidden."""
-    if not progress:
-        yield lambda snapshot: None
-        return
-    with tqdm(total=total, initial=run.epoch - begin, unit="epoch", bar_format=_BAR) as bar:
-
-        def show(snapshot: Snapshot) -> None:
-            bar.set_postfix_str(f"objective {snapshot.objective:.6g}", refresh=False)
-            bar.update(snapshot.epoch - begin - bar.n)
-
-        yield show
-
-
-_BAR = "{l_bar}{bar}| {n:.2f}/{total:.2f} epochs [{elapsed}<{remaining}{postfix}]"
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -173,9 +168,12 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
 
 def _fingerprint(problem: Problem, settings: dict[str, Any]) -> dict[str, str]:
     """All that the bits of a run depend on."""
-    X, y, c = problem.rows
+    if problem.source is None:
+        rows: dict[str, Any] = dict(zip(("X", "y", "sample_weight"), problem.rows, strict=True))
+    else:
+        rows = {"source": (repr(problem.source), problem.source.summary)}
     parts = ("loss", "penalty", "A", "B", "b", "gamma", "w_set")
-    return fingerprint(X=X, y=y, sample_weight=c, **{name: getattr(problem, name) for name in parts}, **settings)
+    return fingerprint(**rows, **{name: getattr(problem, name) for name in parts}, **settings)
 
 
 def _take_up(run: Any, moment: Any) -> Status | None:
@@ -236,19 +234,56 @@ def _pieces(orders: Iterator[np.ndarray], every: float, batch_size: int) -> Iter
                 mark += every
 
 
-def _after(pieces: Iterator[Any], done: int) -> Iterator[Any]:
-    """What is left of the pieces after so many rows, or iterations, of them."""
-    for piece in pieces:
+def _legs_of_source(run: StochasticRun, epochs: float, order: str, seed: int, every: int) -> Iterator[Leg]:
+    """Epochs between two looks at the run, each of which is a pass over the source itself."""
+    total = math.ceil(epochs)
+    for first in range(0, total, every):
+        many = range(first, min(first + every, total))
+        yield (visit for epoch in many for visit in _epoch_of_source(run, epoch, epochs - epoch, order, seed))
+
+
+def _epoch_of_source(run: StochasticRun, epoch: int, part: float, order: str, seed: int) -> Leg:
+    """The blocks of one epoch, or of a part of it, in an order drawn from the seed and the epoch; so are their rows."""
+    problem, rng = run.problem, np.random.default_rng([seed, epoch])
+    parts = rng.permutation(len(problem.source)) if order == "permute" else range(len(problem.source))
+    left = round(min(part, 1.0) * problem.n)
+    with contextlib.closing(problem.source.pieces(parts)) as pieces:
+        while left > 0:
+            start = time.perf_counter()
+            piece = next(pieces, None)
+            run.seconds += time.perf_counter() - start  # waiting for rows is a part of the run
+            if piece is None:
+                return
+            block = problem.block_of(piece)
+            n = len(block.y)
+            yield block, (rng.permutation(n) if order == "permute" else np.arange(n))[:left]
+            left -= n
+
+
+def _after(legs: Iterable[Leg], done: int) -> Iterator[Leg]:
+    """What is left of the legs after so many rows, or iterations, of them."""
+    for leg in legs:
+        if done > 0:
+            leg, done = _rest(leg, done)
+        if leg:
+            yield leg
+
+
+def _rest(leg: Leg, done: int) -> tuple[Leg, int]:
+    """The rest of a leg, and how many rows, or iterations, lie behind it."""
+    visits = iter(leg)
+    for block, piece in visits:
         length = piece if isinstance(piece, int) else len(piece)
         if done < length:
-            yield piece - done if isinstance(piece, int) else piece[done:]
-        done = max(0, done - length)
+            return itertools.chain([(block, piece - done if isinstance(piece, int) else piece[done:])], visits), 0
+        done -= length
+    return (), done
 
 
-def _drive(run: Any, pieces: Iterator[Any], tol: float | None, callback: Any, show: Any, keeper: Keeper) -> Status:
-    """Advance over the pieces, and look at the run after each; whatever ends it, it is kept."""
+def _drive(run: Any, legs: Iterator[Leg], tol: float | None, callback: Any, bar: Progress, keeper: Keeper) -> Status:
+    """Advance over the legs, and look at the run after each; whatever ends it, it is kept."""
     try:
-        status = _status_after(run, pieces, tol, callback, show, keeper)
+        status = _status_after(run, legs, tol, callback, bar, keeper)
     except CheckpointError:
         raise
     except BaseException:
@@ -259,14 +294,21 @@ def _drive(run: Any, pieces: Iterator[Any], tol: float | None, callback: Any, sh
     return status
 
 
-def _status_after(run: Any, pieces: Iterator[Any], tol: Any, callback: Any, show: Any, keeper: Keeper) -> Status:
-    for piece in pieces:
-        finite = advance(run, piece, keeper.note)
+def _status_after(run: Any, legs: Iterator[Leg], tol: Any, callback: Any, bar: Progress, keeper: Keeper) -> Status:
+    for leg in legs:
+        finite = True
+        for block, piece in leg:
+            bar.before(block)
+            run.take(block)
+            finite = advance(run, piece, keeper.note)
+            bar.after()
+            if not finite:
+                break
         snapshot = _snapshot(run)
         if not finite or not math.isfinite(snapshot.objective):
             return Status.diverged
         keeper.points.append(snapshot)
-        show(snapshot)
+        bar.tell(snapshot.objective)
         if callback is not None and callback(snapshot):
             return Status.stopped
         if tol is not None and run.certify().relative_gap <= tol:
@@ -305,18 +347,21 @@ def _advance_while_finite(run: Any, piece: Any, note: Callable[[Any], None] | No
 def _snapshot(run: Any) -> Snapshot:
     problem, state = run.problem, run.state
     v_turn = problem.times_B(state.v - run.v_before)
+    w_mean, w_average = run.w_mean, run.w_average
+    if problem.source is not None:
+        problem.loss_at(state.w, w_mean, w_average)  # all three in one pass over the files, and remembered
     return Snapshot(
         iteration=run.iteration,
         epoch=run.epoch,
         seconds=run.seconds,
         objective=_objective(problem, state.w, state.v),
-        objective_mean=_objective(problem, run.w_mean, run.v_mean),
+        objective_mean=_objective(problem, w_mean, run.v_mean),
         primal_residual=float(np.linalg.norm(problem.residual(state.w, state.v))),
         dual_residual=run.beta * float(np.linalg.norm(problem.times_A_transposed(v_turn))),
         eta=run.eta,
         w=state.w.copy(),
-        w_mean=run.w_mean,
-        w_average=run.w_average,
+        w_mean=w_mean,
+        w_average=w_average,
     )
 
 

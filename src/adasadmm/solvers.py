@@ -236,9 +236,9 @@ def units(problem: Problem, w: np.ndarray) -> tuple[float, float]:
     With features c times as large and w as much smaller the first is c times as large; with a loss c times as large
     both are. So value / slope is a length of w, and slope^2 / value a beta.
     """
-    X, y, c = problem.rows
+    X, y, c = problem.first_rows
     slope, value = 0.0, 0.0
-    rows = min(problem.n, UNIT_ROWS)
+    rows = min(len(y), UNIT_ROWS)
     for i in range(rows):
         z = row_dot(X, i, w)
         value += c[i] * losses.value(problem.loss, z, y[i]) / rows
@@ -259,10 +259,9 @@ def rows_of_an_iteration(solver: Any, problem: Problem) -> int:
     batch_size = getattr(solver, "batch_size", 1)
     if batch_size != "auto":
         return int(batch_size)
-    y = problem.rows.y
-    rarer = min(np.sum(y == y.min()), np.sum(y == y.max())) if ((y == y.min()) | (y == y.max())).all() else problem.n
-    enough = min(problem.n / ITERATIONS_AN_EPOCH, rarer / RARER_AN_EPOCH)
-    a_row = max(1.0, matrices.size(problem.rows.X) / problem.n)
+    enough = min(problem.n / ITERATIONS_AN_EPOCH, _rarer(problem) / RARER_AN_EPOCH)
+    entries = matrices.size(problem.rows.X) if problem.source is None else problem.source.summary.entries
+    a_row = max(1.0, entries / problem.n)
     saving = 2.0 * (problem.d + matrices.size(problem.A) / 2.0) / a_row
     return max(1, int(min(enough, saving)))
 
@@ -274,6 +273,16 @@ def rows_of_an_accurate_iteration(solver: Any, problem: Problem) -> int:
     a_row = max(1.0, matrices.size(problem.rows.X) / problem.n)
     even = (problem.d + matrices.size(problem.A) / 2.0) / a_row
     return max(1, int(min(0.5 * even, problem.n / LEAST_ITERATIONS)))
+
+
+def _rarer(problem: Problem) -> int:
+    """The rows of the rarer of two targets; all rows where there are not two."""
+    if problem.source is not None:
+        labels = problem.source.summary.labels
+        return min(rows for rows, _ in labels.values()) if labels and len(labels) <= 2 else problem.n
+    y = problem.rows.y
+    low, high = y == y.min(), y == y.max()
+    return min(low.sum(), high.sum()) if (low | high).all() else problem.n
 
 
 def quadratic(solver: Any, problem: Problem, beta: float) -> Any:
@@ -293,6 +302,9 @@ def keeps_w_set(solver: Any, problem: Problem) -> bool:
 
 def check_fits(solver: Any, problem: Problem) -> None:
     """Fail before any work where the solver cannot serve this problem."""
+    if problem.source is not None and isinstance(solver, (ALM, *ACCURATE)):
+        name = type(solver).__name__
+        raise ValueError(f"{name} needs its rows in memory; from a source use a solver such as AdaSADMM(), or ADMM()")
     if isinstance(solver, ALM) and problem.B is not None:
         raise ValueError("ALM() needs B = None, which means -I; use ADMM()")
     needs_prox, needs_curvature = isinstance(solver, (OADMM, SPDHG, *ALL_ROWS)), isinstance(solver, SVRGADMM)

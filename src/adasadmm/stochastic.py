@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import copy
+import functools
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from . import duality, quadratics, solvers
+from . import duality, duality_source, losses, matrices, quadratics, solvers
 from .algorithm import Edgewise, Method, State, algorithm1, first_state, model_of, next_gradient, show_v
 from .matrices import to_scipy
-from .problem import Problem
+from .problem import Block, Problem
 from .trace import Certificate
 
 __all__ = ["StochasticRun"]
@@ -26,12 +27,14 @@ class StochasticRun:
     def __init__(self, problem: Problem, solver: Any, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
         solvers.check_fits(solver, problem)
         self.problem, self.solver, self.model = problem, solver, model_of(problem)
+        self.block = problem.first_rows
         self.batch_size, self.method = self._parts(w)
         self.state: State = first_state(problem, w, v, theta, self.beta)
         self.w_first, self.theta_first, self.v_before = w.copy(), theta.copy(), v.copy()
         self.travelled = np.zeros(problem.m)  # of theta over beta, with the betas before this one
         self.visits, self.seconds = 0, 0.0
         self.slice_iterations = 1
+        self.certified: tuple[int, Certificate] | None = None
         self._run(np.empty(0, np.int64))  # compile outside the clock
         if isinstance(self.model.B, Edgewise):
             show_v(self.model, self.beta, copy.deepcopy(self.state))
@@ -41,10 +44,14 @@ class StochasticRun:
         return solvers.rows_of_an_iteration(self.solver, self.problem), solvers.method(self.solver, self.problem, w)
 
     def _run(self, samples: np.ndarray) -> None:
-        algorithm1(self.model, self.method, self.problem.rows, self.state, samples, self.batch_size)
+        algorithm1(self.model, self.method, self.block, self.state, samples, self.batch_size)
+
+    def take(self, block: Block) -> None:
+        """The rows that samples speak of from now on."""
+        self.block = block
 
     def advance(self, samples: np.ndarray) -> None:
-        """Run over these rows; the v before the last iteration is kept for the dual residual."""
+        """Run over these rows of the block; the v before the last iteration is kept for the dual residual."""
         start = time.perf_counter()
         last = max(0, (len(samples) - 1) // self.batch_size * self.batch_size)
         before = max(0, last - self.batch_size)
@@ -70,7 +77,7 @@ class StochasticRun:
     def gradient(self, batch: np.ndarray) -> np.ndarray:
         """The g_t that an iteration over this batch would take."""
         state = self.state._replace(g=self.state.g.copy())
-        next_gradient(self.model, self.method, self.problem.rows, state, batch)
+        next_gradient(self.model, self.method, self.block, state, batch)
         return state.g
 
     def slices(self, samples: np.ndarray) -> Iterator[np.ndarray]:
@@ -138,8 +145,14 @@ class StochasticRun:
     def certify(self) -> Certificate:
         """The certificate of the average, its dual point from the slopes there."""
         w = self.w_average
-        s = duality.slopes(self.problem, self.problem.predictions(w))
-        return duality.certify(self.problem, w, self.v_mean, s, self.state.theta)
+        if self.problem.source is None:
+            s = duality.slopes(self.problem, self.problem.predictions(w))
+            return duality.certify(self.problem, w, self.v_mean, s, self.state.theta)
+        if self.certified is None or self.certified[0] != self.iteration:  # passes over files: not twice
+            slopes_at = functools.partial(_slopes_at, self.problem.loss, w)
+            found = duality_source.certify(self.problem, w, self.v_mean, slopes_at, self.state.theta)
+            self.certified = self.iteration, found
+        return self.certified[1]
 
     # --- save, and go on ---------------------------------------------------------------------------------------------
 
@@ -160,7 +173,8 @@ class StochasticRun:
     def fork(self, problem: Problem) -> StochasticRun:
         """A copy that goes on, on these rows."""
         fork = copy.copy(self)
-        fork.problem, fork.model = problem, model_of(problem)
+        fork.problem, fork.model, fork.certified = problem, model_of(problem), None
+        fork.block = problem.first_rows
         fork.state = copy.deepcopy(self.state)
         fork.method = self.method._replace(
             subgradient=copy.deepcopy(self.method.subgradient),
@@ -176,5 +190,12 @@ class StochasticRun:
     def without_rows(self) -> StochasticRun:
         """A copy that has let go of the problem, to be kept until more rows come (`fork`)."""
         light = copy.copy(self)
-        light.problem = light.model = None  # type: ignore[assignment]
+        light.problem = light.model = light.block = None  # type: ignore[assignment]
         return light
+
+
+def _slopes_at(loss: Any, w: np.ndarray, rows: slice, block: Block) -> np.ndarray:
+    z, s = np.empty((2, len(block.y)))
+    matrices.product(block.X, w, z)
+    losses.all_slopes(loss, z, block.y, s)
+    return s

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from .._threads import Together
 from ..matrices import as_rows
 from ..solve import advance
+from ..sources import Source
 from ..stochastic import StochasticRun
 from ..trace import Status
 from . import _fitting
@@ -100,16 +101,22 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
     # --- fit ---------------------------------------------------------------------------------------------------------
 
     def _fit(
-        self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None, checkpoint: Any, resume: bool
+        self, X: Any, targets: list[Any], sample_weight: np.ndarray | None, checkpoint: Any, resume: bool
     ) -> list[Fit]:
-        """Fit one linear function for each column of targets."""
-        total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
+        """Fit one linear function for each column of targets; where X is a source, for each view of it."""
+        if isinstance(X, Source):
+            X, labels, rows_and_targets = targets[0], None, [(view, None) for view in targets]
+            total = X.summary.weight
+        else:
+            total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
+            rows, labels = as_rows(X), self._labels(targets)
+            rows_and_targets = [(rows, y) for y in targets]
         alpha, l2 = self._strengths(total)
         structure = self._structure(X, alpha, sample_weight)
         starts = self._starts(len(targets), structure, getattr(self, "_results", []) if self.warm_start else [])
-        rows, seed = as_rows(X), self._seed(fixed=checkpoint is not None)
+        seed = self._seed(fixed=checkpoint is not None)
         kept = [checkpoint] if len(targets) == 1 else self._parts(checkpoint, len(targets))
-        tell = epoch_callback(self, X, self._labels(targets), self._fitted_at if len(targets) == 1 else None)
+        tell = epoch_callback(self, X, labels, self._fitted_at if len(targets) == 1 else None)
         with Together() as together:
             fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(together)(
@@ -122,11 +129,18 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
                     checkpoint=part,
                     resume=resume,
                 )
-                for y, start, part in zip(targets, starts, kept, strict=True)
+                for (rows, y), start, part in zip(rows_and_targets, starts, kept, strict=True)
             )
         _fitting.warn_unless_converged(fits, self.tol)
         self._set_fitted(fits)
         return fits
+
+    def _know_features(self, source: Source) -> None:
+        """What scikit-learn keeps of X, from a source."""
+        self.n_features_in_ = source.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.array(source.feature_names, dtype=object)
 
     def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
         """The user's targets, made again from those of the linear functions."""

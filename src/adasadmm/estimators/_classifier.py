@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
@@ -15,11 +15,31 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..losses import Logistic
+from ..sources import Source, SourceError
 from . import _fitting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
 
 __all__ = ["LinearClassifier"]
+
+
+class SignOf(NamedTuple):
+    """+1 for a label, -1 for all others."""
+
+    label: Any
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        return np.where(y == self.label, 1.0, -1.0)
+
+
+class WeightOfClass(NamedTuple):
+    """The weight of each row's class."""
+
+    classes: np.ndarray
+    weights: np.ndarray
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        return self.weights[np.searchsorted(self.classes, y)]
 
 
 class LinearClassifier(ClassifierMixin, LinearModel):
@@ -37,13 +57,14 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     @_fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None, resume: bool = False
+        self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, resume: bool = False
     ) -> LinearClassifier:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n, d)
+        X : array, sparse matrix or data frame of shape (n, d), or a source
+            A source (`adasadmm.sources`) has its own targets and weights.
         y : array of shape (n,)
             Labels of any kind.
         sample_weight : array of shape (n,), optional
@@ -57,6 +78,10 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         -------
         self
         """
+        if isinstance(X, Source):
+            if y is not None or sample_weight is not None:
+                raise ValueError("y and sample_weight must be None beside a source, which has its own")
+            return self._fit_source(X, checkpoint, resume)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -64,6 +89,24 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             raise ValueError(f"a classifier needs at least 2 classes, y has one class only: {self.classes_[0]}")
         weight = self._weights(X, y, sample_weight)
         self._fit(X, self._targets(y), weight, checkpoint, resume)
+        return self
+
+    def _fit_source(self, source: Source, checkpoint: Any, resume: bool) -> LinearClassifier:
+        found = source.summary.labels
+        if not found:
+            what = "no targets" if found is not None else "more than 1000 different targets: these are no classes"
+            raise SourceError(f"{source!r} has {what}")
+        self.classes_ = np.unique(list(found))
+        check_classification_targets(self.classes_)
+        if len(self.classes_) < 2:
+            raise SourceError(f"a classifier needs at least 2 classes, {source!r} has one only: {self.classes_[0]}")
+        weights = None
+        if self.class_weight is not None:
+            share = np.array([found[label][1] for label in self.classes_.tolist()])
+            classes = {"classes": self.classes_, "y": self.classes_, "sample_weight": share}
+            weights = WeightOfClass(self.classes_, compute_class_weight(self.class_weight, **classes))
+        self._know_features(source)
+        self._fit(source, [source.view(SignOf(label), weights) for label in self._positive()], None, checkpoint, resume)
         return self
 
     def _weights(self, X: Any, y: np.ndarray, sample_weight: Any) -> np.ndarray | None:
@@ -79,8 +122,11 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     def _targets(self, y: np.ndarray) -> list[np.ndarray]:
         """Labels -1 and +1 of each linear function."""
-        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        return [np.where(y == label, 1.0, -1.0) for label in positive]
+        return [SignOf(label)(y) for label in self._positive()]
+
+    def _positive(self) -> np.ndarray:
+        """The classes that have a linear function: the second of two, else all."""
+        return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
 
     def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
         chosen = (targets[0] > 0.0).astype(int) if len(targets) == 1 else np.argmax(targets, axis=0)

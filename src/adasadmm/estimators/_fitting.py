@@ -17,6 +17,7 @@ from ..metrics import Full
 from ..problem import Problem
 from ..solve import solve
 from ..solvers import ACCURATE, ADMM, ALL_ROWS, ALM, ASVRGADMM, OADMM, SADMM, SPDHG, AdaSADMM
+from ..sources import Source
 from ..trace import Result, Status, Trace
 
 __all__ = ["Fit", "Structure", "as_loss", "as_solver", "fit_one", "fused_groups"]
@@ -105,13 +106,13 @@ def _accurate(problem: Problem) -> type | None:
 
 
 def problem_of(
-    estimator: Any, rows: Any, y: np.ndarray, sample_weight: np.ndarray | None, structure: Structure, l2: float
+    estimator: Any, rows: Any, y: Any, sample_weight: np.ndarray | None, structure: Structure, l2: float
 ) -> Problem:
     """The problem of one linear function; an intercept is a free coordinate behind the others."""
     d = rows.shape[1]
     A, gamma = structure.A, np.full(d, float(l2))
     if estimator.fit_intercept:
-        rows = WithIntercept(rows)
+        rows = rows.view(intercept=True) if isinstance(rows, Source) else WithIntercept(rows)
         A = sp.hstack([A, sp.csr_array((A.shape[0], 1))], format="csr")
         gamma = np.append(gamma, 0.0)
     return Problem(
@@ -129,7 +130,7 @@ def fit_one(
     estimator: Any, problem: Problem, seed: int, start: Result | None, callback: Any = None, **keeping: Any
 ) -> Fit:
     """Fit one linear function; ``keeping`` is the checkpoint and whether to resume from it."""
-    solver = as_solver(estimator, problem)
+    solver = as_solver(estimator, problem, streaming=problem.source is not None)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
     batch, accurate = isinstance(solver, ALL_ROWS), isinstance(solver, ACCURATE)
     epochs = estimator.max_iter

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..losses import Poisson
+from ..sources import Source
 from . import _fitting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
@@ -30,13 +31,14 @@ class LinearRegressor(RegressorMixin, LinearModel):
     @_fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None, resume: bool = False
+        self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, resume: bool = False
     ) -> LinearRegressor:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n, d)
+        X : array, sparse matrix or data frame of shape (n, d), or a source
+            A source (`adasadmm.sources`) has its own targets and weights.
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             A weight of 2 is a row that stands twice.
@@ -49,6 +51,12 @@ class LinearRegressor(RegressorMixin, LinearModel):
         -------
         self
         """
+        if isinstance(X, Source):
+            if y is not None or sample_weight is not None:
+                raise ValueError("y and sample_weight must be None beside a source, which has its own")
+            self._know_features(X)
+            self._fit(X, [X], None, checkpoint, resume)
+            return self
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, multi_output=False
         )

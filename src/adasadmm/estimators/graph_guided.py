@@ -40,7 +40,7 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         "glasso" learns it from X by sparse inverse covariance, as the paper does: about two edges for each feature.
         Edges are an array (E, 2) of feature numbers or names, or the path of a CSV file of them (source, target and
         perhaps weight, with or without a header); an adjacency is sparse, its entries are weights; a callable gets X
-        and returns edges. An edge given twice counts twice.
+        and returns edges. An edge given twice counts twice. From a source it is learnt from the covariance of all rows.
     loss : {"hinge", "squared_hinge", "logistic"} or a loss
     alpha : float, optional
         Strength of the graph penalty; by default 1 over the sum of the weights (1/n).

@@ -19,6 +19,7 @@ from ..penalties import Zero
 from ..problem import Problem
 from ..solve import solve
 from ..solvers import ADMM
+from ..sources import Source
 from . import _fitting
 from ._base import keep_parameters
 from ._classifier import LinearClassifier
@@ -79,6 +80,8 @@ class _PathCV(GraphGuided):
         """Choose alpha and l2 on folds, then fit along the path on all rows and keep the chosen point."""
         if checkpoint is not None or resume:
             raise ValueError("a cross-validated search keeps no checkpoints: give one to the plain estimator's fit")
+        if isinstance(X, Source):
+            raise ValueError("cross-validation needs rows in memory: choose alpha on a sample of the source")
         total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
         l2s = np.array([1.0 / total]) if self.l2s is None else _strengths("l2s", self.l2s)
         structure = self._structure(X, 1.0, sample_weight)

@@ -13,7 +13,9 @@ import scipy.sparse as sp
 
 from .._threads import one_blas_thread
 from ..matrices import CSR, as_rows, as_vector, to_scipy
+from ..sources import Source
 from .edges import Graph
+from .moments import moments
 
 __all__ = ["Columns", "alone", "column_names", "covariance", "describe", "knn", "name_columns", "nearest"]
 
@@ -26,6 +28,7 @@ class Columns(NamedTuple):
     """The columns of X, as seen by rows of positive weight.
 
     ``weights`` sum to 1; ``usable`` marks the columns that are not constant, and whose variance can be computed with.
+    Of a source there are no rows but their covariances.
     """
 
     rows: Any
@@ -34,6 +37,7 @@ class Columns(NamedTuple):
     variance: np.ndarray
     constant: np.ndarray
     usable: np.ndarray
+    covariances: np.ndarray | None = None
 
 
 def describe(X: Any, sample_weight: Any = None) -> Columns:
@@ -44,6 +48,8 @@ def describe(X: Any, sample_weight: Any = None) -> Columns:
     ValueError
         If X or the weights are not finite numbers, no row has a weight, or a weight is negative.
     """
+    if isinstance(X, Source):
+        return Columns(*moments(X))
     checked = as_rows(X)
     rows: Any = to_scipy(checked) if isinstance(checked, CSR) else checked.values  # type: ignore[union-attr]
     n, d = rows.shape
@@ -73,6 +79,8 @@ def describe(X: Any, sample_weight: Any = None) -> Columns:
 
 def covariance(columns: Columns) -> np.ndarray:
     """The weighted covariance of all columns."""
+    if columns.covariances is not None:
+        return columns.covariances
     rows, weights, mean = columns.rows, columns.weights, columns.mean
     n, d = rows.shape
     with np.errstate(all="ignore"):
@@ -172,6 +180,9 @@ def name_columns(chosen: Any, names: Sequence[Any] | None, most: int = 10) -> st
 
 def _against_all(columns: Columns) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Block by block: some columns, and their covariances with all columns."""
+    if columns.covariances is not None:
+        yield np.arange(len(columns.mean)), columns.covariances.copy()
+        return
     rows, weights, mean = columns.rows, columns.weights, columns.mean
     n, d = rows.shape
     weighted = rows.multiply(weights[:, None]).T.tocsr() if sp.issparse(rows) else None

@@ -248,6 +248,8 @@ def _cross_validated(columns: Columns, kept: np.ndarray) -> float | None:
     from sklearn.covariance import GraphicalLassoCV
     from sklearn.model_selection import KFold
 
+    if columns.rows is None:
+        raise ValueError("penalty='cv' needs rows in memory, X is a source: give a number, or the number of edges")
     rows = columns.rows[:, kept]
     Z = (rows.toarray() if hasattr(rows, "toarray") else rows) - columns.mean[kept]
     unit = float(np.mean(columns.variance[kept]))

@@ -1,0 +1,277 @@
+"""What a source is: rows in parts that can be read by themselves, scanned once, visited in any order of the parts."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import matrices
+from .._threads import ahead
+from ..matrices import WithIntercept, as_rows
+
+__all__ = ["Faults", "Piece", "Source", "SourceError", "SourceWarning", "Summary"]
+
+MOST_LABELS = 1000  # distinct targets beyond this are numbers, not classes
+BLOCK_NUMBERS = 2**22  # in a dense block, unless its rows are told: 32 MiB
+TOLD_FAULTS = 10
+
+
+class SourceError(ValueError):
+    """Rows cannot be read; the message names the file, the line or row group, and the value."""
+
+
+class SourceWarning(UserWarning):
+    """Rows were skipped."""
+
+
+class Piece(NamedTuple):
+    """A block of rows as it was read, its targets and weights (None where there are none), and its place in words."""
+
+    X: Any
+    y: np.ndarray | None
+    weight: np.ndarray | None
+    place: str
+
+
+class Summary(NamedTuple):
+    """What a scan of a source found. ``labels`` has rows and weight of each, or is None where they are too many."""
+
+    rows: int
+    features: int
+    entries: int
+    weight: float
+    labels: dict[Any, tuple[int, float]] | None
+    skipped: int
+    faults: tuple[str, ...]
+
+
+class Faults:
+    """What to do with rows that cannot be read: stop at the first, or skip and count them."""
+
+    def __init__(self, on_bad_row: str) -> None:
+        if on_bad_row not in ("stop", "skip"):
+            raise ValueError(f"on_bad_row must be 'stop' or 'skip', got {on_bad_row!r}")
+        self.stop, self.count = on_bad_row == "stop", 0
+        self.told: list[str] = []
+
+    def found(self, message: str) -> None:
+        if self.stop:
+            raise SourceError(message)
+        self.count += 1
+        if len(self.told) < TOLD_FAULTS:
+            self.told.append(message)
+
+
+class Source(ABC):
+    """Rows in parts, each of which is one block or several that follow each other.
+
+    A source is a description, not the rows: it can be pickled, and any part of it read anywhere by its number.
+    """
+
+    def __init__(self, n_features: int | None = None, on_bad_row: str = "stop", prefetch: bool = True) -> None:
+        Faults(on_bad_row)
+        if n_features is not None and not (isinstance(n_features, (int, np.integer)) and n_features >= 1):
+            raise ValueError(f"n_features must be a whole number >= 1, got {n_features!r}")
+        self.n_features = None if n_features is None else int(n_features)
+        self.on_bad_row, self.prefetch = on_bad_row, prefetch
+        self.feature_names: list[str] | None = None
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of parts."""
+
+    @abstractmethod
+    def _read(self, part: int, faults: Faults) -> Iterator[Piece]:
+        """The blocks of a part, whose X has passed `as_rows`."""
+
+    @abstractmethod
+    def __repr__(self) -> str: ...
+
+    # --- the rows ----------------------------------------------------------------------------------------------------
+
+    def read(self, part: int) -> Iterator[Piece]:
+        """The blocks of one part, in order."""
+        if self.n_features is None:
+            self.summary  # blocks are as wide as the widest
+        return self._read(part, Faults(self.on_bad_row))
+
+    def pieces(self, parts: Iterable[int] | None = None) -> Generator[Piece, None, None]:
+        """The blocks of some parts, by default of all; the next one is read while this one is used."""
+        chosen = range(len(self)) if parts is None else parts
+        if self.n_features is None:
+            self.summary
+        blocks = (piece for part in chosen for piece in self.read(part))
+        return ahead(blocks) if self.prefetch else blocks
+
+    # --- what is known of them ---------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def summary(self) -> Summary:
+        """Rows, features and labels, found in a first scan."""
+        faults, tally = Faults(self.on_bad_row), _Tally()
+        scanned = self._scan(faults)
+        for found in ahead(scanned) if self.prefetch else scanned:
+            tally.add(*found)
+        if tally.rows == 0:
+            skipped = f": all {faults.count} were skipped, the first was {faults.told[0]}" if faults.count else ""
+            raise SourceError(f"{self!r} has no rows{skipped}")
+        if faults.count:
+            told = "; ".join(faults.told[:3])
+            warnings.warn(f"{self!r}: {faults.count} bad rows skipped: {told}", SourceWarning, stacklevel=3)
+        self.n_features = self.n_features or tally.features
+        found = tally.rows, self.n_features, tally.entries, tally.weight, tally.labels
+        return Summary(*found, faults.count, tuple(faults.told))
+
+    def _scan(self, faults: Faults) -> Generator[tuple[int, int, int, Any, Any], None, None]:
+        """Rows, features, entries, targets and weights of block after block."""
+        for part in range(len(self)):
+            for piece in self._read(part, faults):
+                yield (*piece.X.shape, matrices.size(piece.X), piece.y, piece.weight)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.summary.rows, self.summary.features
+
+    # --- the same rows, seen otherwise -------------------------------------------------------------------------------
+
+    def view(self, targets: Any = None, weights: Any = None, intercept: bool = False) -> Source:
+        """The same rows with other targets, weights that depend on the targets, or a 1 behind each row."""
+        return View(self, targets, weights, intercept)
+
+
+class View(Source):
+    """A source whose blocks are changed as they are read."""
+
+    def __init__(self, inner: Source, targets: Any, weights: Any, intercept: bool) -> None:
+        super().__init__(None, inner.on_bad_row, inner.prefetch)
+        self.inner, self.targets, self.weights, self.intercept = inner, targets, weights, intercept
+        self.feature_names = inner.feature_names
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+    def _read(self, part: int, faults: Faults) -> Iterator[Piece]:
+        for X, y, weight, place in self.inner._read(part, faults):
+            if self.weights is not None:
+                factor = self.weights(y)
+                weight = factor if weight is None else weight * factor
+            if self.targets is not None:
+                y = self.targets(y)
+            yield Piece(WithIntercept(X) if self.intercept else X, y, weight, place)
+
+    @functools.cached_property
+    def summary(self) -> Summary:
+        """From that of the source itself: no second scan."""
+        found = self.inner.summary
+        self.n_features = found.features + self.intercept
+        labels, weight = found.labels, found.weight
+        if labels is not None:
+            before = np.array(list(labels))
+            factor = np.ones(len(before)) if self.weights is None else self.weights(before)
+            after = before if self.targets is None else self.targets(before)
+            made: dict[Any, tuple[int, float]] = {}
+            for label, times, (rows, share) in zip(after.tolist(), factor, labels.values(), strict=True):
+                had = made.get(label, (0, 0.0))
+                made[label] = had[0] + rows, had[1] + times * share
+            labels, weight = made, sum(share for _, share in made.values())
+        return found._replace(features=self.n_features, labels=labels, weight=weight)
+
+
+class _Tally:
+    """Sums over the blocks of a scan."""
+
+    def __init__(self) -> None:
+        self.rows, self.features, self.entries, self.weight = 0, 0, 0, 0.0
+        self.labels: dict[Any, tuple[int, float]] | None = {}
+
+    def add(self, rows: int, features: int, entries: int, y: Any, weight: Any) -> None:
+        self.rows += rows
+        self.features = max(self.features, features)
+        self.entries += entries
+        self.weight += float(rows if weight is None else weight.sum())
+        if self.labels is None or y is None:
+            return
+        values, places, counts = np.unique(y, return_inverse=True, return_counts=True)
+        shares = counts if weight is None else np.bincount(places, weight, len(values))
+        for value, count, share in zip(values.tolist(), counts, shares, strict=True):
+            had = self.labels.get(value, (0, 0.0))
+            self.labels[value] = had[0] + int(count), had[1] + float(share)
+        if len(self.labels) > MOST_LABELS:
+            self.labels = None
+
+
+# --- help for those who read -----------------------------------------------------------------------------------------
+
+
+def rows_of_a_block(block_rows: int | None, features: int) -> int:
+    """What the user said, or as many as make a dense block of 32 MiB."""
+    if block_rows is None:
+        return max(1, BLOCK_NUMBERS // max(1, features))
+    if isinstance(block_rows, bool) or not isinstance(block_rows, (int, np.integer)) or block_rows < 1:
+        raise ValueError(f"block_rows must be a whole number >= 1, got {block_rows!r}")
+    return int(block_rows)
+
+
+def checked(piece: Piece, n_features: int | None, first: int, faults: Faults) -> Piece:
+    """A block through the gate. Rows that are not finite numbers are faults; ``first`` is the number of the first."""
+    X, y, weight, place = piece
+    try:
+        rows = as_rows(X)
+        ends_well = all(_finite(part).all() for part in (y, weight)) and not (weight is not None and (weight < 0).any())
+    except ValueError:
+        rows, ends_well = None, False
+    if not ends_well or rows is None:
+        X, y, weight = _without_faults(X, y, weight, place, first, faults)
+        rows = as_rows(X)
+    if n_features is not None and rows.shape[1] != n_features:
+        raise SourceError(f"{place} has {rows.shape[1]} features, expected {n_features}")
+    for name, part in (("y", y), ("sample_weight", weight)):
+        if part is not None and np.shape(part) != (rows.shape[0],):
+            raise SourceError(f"{place}: {name} must have shape ({rows.shape[0]},), got {np.shape(part)}")
+    return Piece(rows, y, weight, place)
+
+
+def _without_faults(X: Any, y: Any, weight: Any, place: str, first: int, faults: Faults) -> tuple[Any, Any, Any]:
+    """Only the rows that are finite numbers; the others are told."""
+    try:
+        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+        X = X if X.dtype.kind == "f" else X.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise SourceError(f"{place}: the features must be numbers: {error}") from None
+    if X.ndim != 2:
+        raise SourceError(f"{place}: X must be two-dimensional, got shape {X.shape}")
+    good = np.ones(X.shape[0], dtype=bool)
+    entries = sp.coo_array(X)
+    bad = ~np.isfinite(entries.data)
+    for i, j in zip(*(places[bad] for places in entries.coords), strict=True):
+        if good[i]:
+            faults.found(f"{place}, row {first + i + 1}: the value of feature {j} is {X[i, j]}")
+        good[i] = False
+    for name, part in (("target", y), ("sample_weight", weight)):
+        for i in np.flatnonzero(~_finite(part) | (_below_zero(part) if name == "sample_weight" else False)):
+            if good[i]:
+                faults.found(f"{place}, row {first + i + 1}: the {name} is {part[i]!r}")
+            good[i] = False
+    return X[good], None if y is None else y[good], None if weight is None else weight[good]
+
+
+def _finite(part: Any) -> np.ndarray:
+    """Which entries are finite; a text is, None is not."""
+    if part is None:
+        return np.ones(1, dtype=bool)
+    if part.dtype.kind in "fiub":
+        return np.isfinite(part)
+    return np.array([value is not None and value == value for value in part], dtype=bool)
+
+
+def _below_zero(part: Any) -> Any:
+    return False if part is None else part < 0

@@ -1,0 +1,86 @@
+"""CSV files: text in chunks of whole lines, parsed by pyarrow, columns by name."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..matrices import Dense
+from ._arrow import check_names, choose, pyarrow, to_piece
+from ._base import Faults, SourceError, checked
+from ._text import Chunk, TextSource, opened
+
+__all__ = ["CsvSource"]
+
+
+class CsvSource(TextSource):
+    """CSV files with a header; chunks of whole lines, so no field may hold a line end."""
+
+    def __init__(
+        self,
+        paths: list[str],
+        columns: Sequence[str] | None,
+        target: Any,
+        weight: str | None,
+        delimiter: str,
+        **settings: Any,
+    ) -> None:
+        pyarrow()
+        super().__init__(paths, **settings)
+        self.delimiter = delimiter
+        self.headers = {path: self._header(path) for path in paths}
+        self.chosen = choose(self.headers[paths[0]], columns, target, weight, paths[0])
+        for path in paths:
+            check_names(self.headers[path], self.chosen, path)
+        if self.n_features not in (None, len(self.chosen.features)):
+            raise SourceError(f"{self!r} has {len(self.chosen.features)} features, expected {self.n_features}")
+        self.n_features, self.feature_names = len(self.chosen.features), self.chosen.features
+        self.text_target = self.chosen.target is not None and self._target_is_text(paths[0])
+
+    def _body(self, chunk: Chunk) -> bytes:
+        """Without the header; its line stays, empty."""
+        return b"".join(chunk.data.partition(b"\n")[1:]) if chunk.is_first else chunk.data
+
+    def _parse(self, data: bytes, path: str) -> tuple[Any, Any, Any]:
+        from pyarrow import csv
+
+        pa = pyarrow()
+        if not data.strip():
+            return Dense(np.empty((0, len(self.chosen.features)))), np.empty(0), None
+        kinds: dict[str, Any] = dict.fromkeys(self.chosen.all, pa.float64())
+        if self.text_target:
+            kinds[self.chosen.target] = pa.string()  # type: ignore[index]
+        table = csv.read_csv(
+            io.BytesIO(data),
+            csv.ReadOptions(use_threads=False, column_names=self.headers[path]),
+            csv.ParseOptions(delimiter=self.delimiter),
+            csv.ConvertOptions(column_types=kinds, include_columns=self.chosen.all, strings_can_be_null=True),
+        )
+        return checked(to_piece(table, self.chosen, path), self.n_features, 0, Faults("stop"))[:3]
+
+    def _header(self, path: str) -> list[str]:
+        """The names in the first line."""
+        from pyarrow import csv
+
+        with opened(path) as stream:
+            line = stream.readline().strip()
+        if not line:
+            raise SourceError(f"{path} has no header: its first line must name the columns")
+        options = csv.ReadOptions(autogenerate_column_names=True, use_threads=False)
+        parsed = csv.read_csv(io.BytesIO(line + b"\n"), options, csv.ParseOptions(delimiter=self.delimiter))
+        return [str(column[0]) for column in parsed.columns]
+
+    def _target_is_text(self, path: str) -> bool:
+        """Whether the first target is no number."""
+        with opened(path) as stream:
+            lines = [stream.readline() for _ in range(2)]
+        place = self.headers[path].index(self.chosen.target)  # type: ignore[arg-type]
+        cells = lines[1].decode("utf-8", "replace").strip().split(self.delimiter)
+        try:
+            float(cells[place] if place < len(cells) else "nan")
+        except ValueError:
+            return cells[place] != ""
+        return False

@@ -1,0 +1,160 @@
+"""fit, predict and graph from the command line, on real files."""
+
+import bz2
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from adasadmm import GraphGuidedClassifier, sources
+from adasadmm.cli import main
+from adasadmm.matrices import plain
+from adasadmm.models import load_model, save_model
+
+pytestmark = pytest.mark.compiled  # too slow without the compiler
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+N, D = 2000, 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    import pyarrow.parquet
+
+    path = tmp_path_factory.mktemp("files")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D)).round(5)
+    X[:, 1] += X[:, 0].round(5)
+    y = np.where(X @ [1, 1, 1, -1, -1, 0] + 0.5 * rng.normal(size=N) > 0, 1, -1)
+    dump_svmlight_file(X, y, str(path / "train.svm"), zero_based=False)
+    dump_svmlight_file(X[:300], y[:300], str(path / "valid.svm"), zero_based=False)
+    (path / "train.svm.bz2").write_bytes(bz2.compress((path / "train.svm").read_bytes()))
+    table = pa.table({**{f"x{j}": X[:, j] for j in range(D)}, "label": np.where(y > 0, "yes", "no")})
+    pyarrow.parquet.write_table(table, path / "train.parquet", row_group_size=700)
+    return path
+
+
+def test_fit_predict_and_valid_from_a_compressed_file(folder, tmp_path, capsys):
+    model = tmp_path / "m.skops"
+    command = ["fit", str(folder / "train.svm.bz2"), "--valid", str(folder / "valid.svm"), "--model", str(model)]
+    assert main([*command, "--graph", "chain", "--loss", "hinge", "--epochs", "3", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert (figures["rows"], figures["features"], figures["epochs"], figures["edges"]) == (N, D, 3, D - 1)
+    assert figures["valid"]["error"] < 0.15
+    same = GraphGuidedClassifier("chain", solver="ada-diag", max_iter=3, random_state=0)
+    same.fit(sources.svmlight(folder / "train.svm.bz2"))
+    np.testing.assert_array_equal(load_model(model).coef_, same.coef_)
+
+    assert main(["predict", str(model), str(folder / "valid.svm"), "--out", str(tmp_path / "p.csv")]) == 0
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert lines[0] == "prediction,score"
+    assert len(lines) == 301
+    labels, scores = np.array([line.split(",") for line in lines[1:]], dtype=float).T
+    assert set(labels) == {-1.0, 1.0}
+    np.testing.assert_array_equal(labels > 0, scores >= 0)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["m.skops", "p.csv"]
+
+    assert main(["predict", str(model), str(folder / "train.parquet")]) == 0  # a table: its columns in their order
+    out = capsys.readouterr().out.splitlines()
+    assert out[1 : 1 + 300] == lines[1:]
+
+
+def test_tables_with_names_and_a_learnt_graph(folder, tmp_path, capsys):
+    train, edges, model = folder / "train.parquet", tmp_path / "edges.csv", tmp_path / "m.skops"
+    assert main(["graph", str(train), "--out", str(edges), "--edges", "3"]) == 0
+    assert edges.read_text().startswith("source,target\nx0,x1\n")
+    assert main(["fit", str(folder / "*.parquet"), "--model", str(model), "--graph", str(edges), "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert "rows: 2,000\n" in out
+    fitted = load_model(model)
+    assert fitted.classes_.tolist() == ["no", "yes"]
+    assert fitted.feature_names_in_.tolist() == [f"x{j}" for j in range(D)]
+    assert main(["predict", str(model), str(train)]) == 0
+    assert {line.split(",")[0] for line in capsys.readouterr().out.splitlines()[1:]} == {"no", "yes"}
+
+
+def test_a_regression(folder, tmp_path, capsys):
+    command = ["fit", str(folder / "train.svm"), "--valid", str(folder / "valid.svm"), "--loss", "squared"]
+    assert main([*command, "--graph", "knn", "--model", str(tmp_path / "m"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["valid"]["rmse"] < 0.8
+    assert main(["predict", str(tmp_path / "m"), str(folder / "valid.svm")]) == 0
+    assert capsys.readouterr().out.startswith("prediction\n")
+
+
+def feed(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_a_stream_tells_its_progressive_loss_and_is_partial_fit(folder, tmp_path, capsys, monkeypatch):
+    content = (folder / "train.svm").read_bytes()
+    feed(monkeypatch, content)
+    strengths = ["--alpha", "0.001", "--l2", "0.001", "--n-features", str(D), "--graph", "chain"]
+    assert main(["fit", "-", *strengths, "--model", str(tmp_path / "m")]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].split() == ["average", "loss", "since", "last", "error", "rows", "rows", "a", "second"]
+    first, second = out[1].split(), out[2].split()
+    assert first[0] == "1.000000"  # nothing was known of the first block
+    assert float(second[1]) < 0.4
+    assert second[3] == "2,000"
+    same = GraphGuidedClassifier("chain", solver="ada-diag", alpha=0.001, l2=0.001, max_iter=2, random_state=0)
+    for piece in sources.svmlight(folder / "train.svm").pieces():
+        X = plain(piece.X)
+        for half in (slice(0, 1000), slice(1000, 2000)):
+            same.partial_fit(X[half], piece.y[half], classes=[-1, 1])
+    np.testing.assert_array_equal(load_model(tmp_path / "m").coef_, same.coef_)
+    feed(monkeypatch, content)
+    assert main(["predict", str(tmp_path / "m"), "-"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == N + 1
+
+
+def test_what_is_wrong_is_said_in_one_line(folder, tmp_path, capsys, monkeypatch):
+    model = ["--model", str(tmp_path / "m"), "--graph", "chain"]
+
+    def wrong(*command):
+        code = main([str(part) for part in command])
+        said = capsys.readouterr().err.strip().splitlines()
+        assert code in (1, 2)
+        assert len(said) == 1
+        return said[0]
+
+    bad = tmp_path / "bad.svm"
+    bad.write_bytes((folder / "train.svm").read_bytes() + b"1 2:x\n")
+    assert f"bad.svm, line {N + 1}: " in wrong("fit", bad, *model)
+    assert "No such file" in wrong("fit", tmp_path / "none.svm", *model)
+    assert "the folder of" in wrong("fit", bad, "--model", tmp_path / "none" / "m")
+    assert "has 5 features, the model 6" in _of_other_width(folder, tmp_path, wrong)
+    assert "has no column 'z'" in wrong("fit", folder / "train.parquet", "--columns", "x0,z", *model)
+    assert "grid:ROWSxCOLS" in wrong("fit", bad, "--model", tmp_path / "m", "--graph", "grid:ax3")
+    feed(monkeypatch, b"1 1:1\n")
+    assert "give --n-features" in wrong("fit", "-", *model)
+    feed(monkeypatch, b"1 1:1\n1 1:2\n")
+    assert "has no row of class -1" in wrong("fit", "-", *model, "--n-features", 2, "--quiet")
+    feed(monkeypatch, b"")
+    assert "has no rows" in wrong("fit", "-", *model, "--n-features", 2, "--quiet")
+    assert not (tmp_path / "m").exists()
+    assert main(["fit", str(bad), *model, "--on-bad-row", "skip", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["skipped"] == 1
+    assert f"1 bad rows skipped: {bad}, line {N + 1}" in captured.err
+
+
+def _of_other_width(folder, tmp_path, wrong):
+    model = GraphGuidedClassifier("chain", max_iter=1, solver="ada-diag").fit(sources.svmlight(folder / "train.svm"))
+    save_model(model, tmp_path / "m6")
+    five = tmp_path / "five.csv"
+    five.write_text("a,b,c,d,e\n1,2,3,4,5\n")
+    return wrong("predict", tmp_path / "m6", five)
+
+
+def test_help_of_each_command_imports_nothing_heavy():
+    code = (
+        "import sys\nfrom adasadmm.cli import main\n"
+        "for command in ('fit', 'predict', 'graph'):\n"
+        "    try: main([command, '--help'])\n    except SystemExit: pass\n"
+        "assert 'numba' not in sys.modules and 'sklearn' not in sys.modules and 'numpy' not in sys.modules"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
