@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import adasadmm
 from adasadmm import (
     ADMM,
+    ALM,
     ASVRGADMM,
     L1,
     SADMM,
@@ -330,6 +331,10 @@ def test_with_many_features_auto_comes_to_the_same_gap_without_a_matrix(loss, so
     np.testing.assert_allclose(model.coef_, small.coef_, rtol=0.0, atol=1e-3 * np.abs(small.coef_).max())
     with pytest.warns(ConvergenceWarning, match="relative duality gap is .* above tol=1e-09: raise max_iter"):
         GraphGuidedClassifier("chain", **settings, tol=1e-9, max_iter=2).fit(X, y)
+    monkeypatch.setattr(_fitting, "ACCURATE_EPOCHS", 2)
+    used.clear()
+    model = GraphGuidedClassifier("chain", **settings, tol=1e-8, random_state=0).fit(X, y)
+    assert [type(one) for one in used] == [solver, ALM] and model.dual_gap_ <= 1e-8
 
 
 def test_a_fit_that_diverges_warns():

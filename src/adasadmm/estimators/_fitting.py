@@ -38,7 +38,7 @@ SOLVERS = ("auto", "ada-diag", "ada-full", "sadmm", "admm", "alm")
 CERTIFIED = (*ALL_ROWS, *ACCURATE)  # these know their gap; they need all rows at once
 SOLVER_RECORDS = (AdaSADMM, SADMM, OADMM, *CERTIFIED)
 
-MOST_FEATURES = 50_000  # beyond it Newton's steps take too long
+MOST_FEATURES = 2000  # up to which Newton's matrix is made: beyond it other solvers come first
 ADMM_ITERATIONS = 1000
 ACCURATE_EPOCHS = 200
 STOCHASTIC_EPOCHS = 20
@@ -132,11 +132,27 @@ def fit_one(
     """Fit one linear function; ``keeping`` is the checkpoint and whether to resume from it."""
     solver = as_solver(estimator, problem, streaming=problem.source is not None)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
+    result = _solved(estimator, problem, solver, seed, start, callback, **keeping)
+    if auto and isinstance(solver, ACCURATE) and estimator.max_iter is None and not _reached(result, estimator.tol):
+        solver = ALM()  # slower at first, but it gets there
+        result = _solved(estimator, problem, solver, seed, result, callback)
+    w = result.w if isinstance(solver, ALL_ROWS) else result.w_average
+    return Fit(*split_intercept(estimator, w), result, not auto or _reached(result, estimator.tol))
+
+
+def _reached(result: Result, tol: float) -> bool:
+    return result.certificate is not None and result.certificate.relative_gap <= tol
+
+
+def _solved(
+    estimator: Any, problem: Problem, solver: Any, seed: int, start: Result | None, callback: Any, **keeping: Any
+) -> Result:
+    auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
     batch, accurate = isinstance(solver, ALL_ROWS), isinstance(solver, ACCURATE)
     epochs = estimator.max_iter
     if epochs is None:
         epochs = ADMM_ITERATIONS if batch else ACCURATE_EPOCHS if accurate else STOCHASTIC_EPOCHS
-    result = solve(
+    return solve(
         problem,
         solver,
         epochs=epochs,
@@ -149,9 +165,6 @@ def fit_one(
         progress=estimator.verbose > 0,
         **keeping,
     )
-    gap = math.inf if result.certificate is None else result.certificate.relative_gap
-    w = result.w if batch else result.w_average
-    return Fit(*split_intercept(estimator, w), result, not auto or gap <= estimator.tol)
 
 
 def split_intercept(estimator: Any, w: np.ndarray) -> tuple[np.ndarray, float]:

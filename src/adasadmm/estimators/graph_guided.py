@@ -47,8 +47,8 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     l2 : float, optional
         Strength of the ridge; by default as alpha. The intercept is free.
     solver : {"auto", "ada-diag", "ada-full", "sadmm", "admm", "alm"} or a solver
-        "auto" runs until the relative duality gap is below ``tol``, by the augmented Lagrangian method up to 50,000
-        features, beyond by `ASVRGADMM` or `SPDHG`; it warns where the gap is missed. The others run ``max_iter``
+        "auto" runs until the relative duality gap is below ``tol``, by the augmented Lagrangian method up to 2,000
+        features, beyond first by `ASVRGADMM` or `SPDHG`; it warns where the gap is missed. The others run ``max_iter``
         epochs.
     eta : "auto" or float
         Step size of the stochastic solvers.
