@@ -38,6 +38,7 @@ ROOMS = [  # a file imports only files above it
     "duality_source",
     "batch",
     "multipliers",
+    "polish",
     "stochastic",
     "accurate",
     "progress",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import math
 import time
@@ -16,6 +17,7 @@ from .accurate import AccurateRun
 from .batch import BatchRun
 from .checkpoints import Checkpoint, CheckpointError, Keeper, fingerprint
 from .multipliers import MultiplierRun
+from .polish import fuse
 from .problem import Block, Problem
 from .progress import Progress
 from .solvers import ACCURATE, ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
@@ -29,6 +31,8 @@ ADMM_ITERATIONS = 1000
 ADMM_TOL = 1e-3
 ADMM_CHECK_EVERY = 10
 ACCURATE_EPOCHS = 200.0
+POLISHED = 1e-8  # the gap that polish goes on to, where tol is not smaller
+POLISH_ITERATIONS = 20
 ORDERS = ("permute", "replace", "given")
 Leg = Iterable[tuple[Block | None, Any]]  # blocks and what to do with each: rows of it, or a number of iterations
 NOTHING_PROVED = Certificate(math.inf, -math.inf, math.inf, math.inf, math.nan, math.nan, "the run diverged")
@@ -49,15 +53,16 @@ def solve(
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
     resume: bool = False,
+    polish: bool = False,
 ) -> Result:
     """Minimise a problem.
 
     Parameters
     ----------
     problem : Problem
-    solver : AdaSADMM, SADMM, OADMM, ADMM, SPDHG, SVRGADMM or ASVRGADMM
+    solver : AdaSADMM, SADMM, OADMM, ADMM, ALM, SPDHG, SVRGADMM or ASVRGADMM
     epochs : float, optional
-        Passes over the rows, 2 by default. For `ADMM` an epoch is an iteration, and 1000 the most; for `SPDHG`,
+        Passes over the rows, 2 by default. For `ADMM` and `ALM` an epoch is an iteration, 1000 the most; for `SPDHG`,
         `SVRGADMM` and `ASVRGADMM` 200 epochs are the most.
     seed : int
     samples : array of row indices, optional
@@ -68,7 +73,7 @@ def solve(
         Go on from there: the same run where solver and shapes are the same, else only from its w, v and theta.
     tol : float, optional
         Stop when the relative duality gap, looked at for each point of the trace, falls below it. 1e-3 by default for
-        the solvers that know their gap: `ADMM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`.
+        the solvers that know their gap: `ADMM`, `ALM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`.
     trace_every : float
         Epochs between two points of the trace. For `ADMM`, iterations; below 1 means 10. From a source whole epochs, at
         least 1: each point is a pass over it.
@@ -80,6 +85,8 @@ def solve(
         Where the run is kept on disk as it goes, and when it is interrupted.
     resume : bool
         Go on from the checkpoint, where there is one, to the same result as if nothing had happened.
+    polish : bool
+        Go on with `ALM` to a gap of 1e-8, and make exact what is fused: where v is 0, ``A w = b``.
 
     Returns
     -------
@@ -102,6 +109,8 @@ def solve(
     _check_run(epochs, order, tol, trace_every)
     _check_checkpoint(checkpoint, resume)
     check_fits(solver, problem)
+    if polish:
+        check_fits(ALM(), problem)
     if samples is not None and isinstance(solver, ALL_ROWS):
         raise ValueError(f"samples must be None for {type(solver).__name__}, which uses all rows in every iteration")
     if problem.source is not None and (samples is not None or order == "replace"):
@@ -138,7 +147,8 @@ def solve(
             with Progress(run, begin, total, progress) as bar:
                 status = _drive(run, _after(legs, run.position - first), tol, callback, bar, keeper)
         run.take(run.problem.first_rows)  # lets go of the last block
-        return _result(problem, run, keeper.points, status, run.epoch - begin)
+        result = _result(problem, run, keeper.points, status, run.epoch - begin)
+        return _polished(problem, result, tol) if polish and status is not Status.diverged else result
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -388,6 +398,15 @@ def _result(problem: Problem, run: Any, snapshots: list[Any], status: Status, ep
         certificate=NOTHING_PROVED if status is Status.diverged else run.certify(),
         run=run,
     )
+
+
+def _polished(problem: Problem, result: Result, tol: float | None) -> Result:
+    """Go on with all rows to a small gap, then make exact what is fused."""
+    goal = POLISHED if tol is None else min(tol, POLISHED)
+    if isinstance(result.run, MultiplierRun) and result.run.certify().relative_gap <= goal:
+        return fuse(problem, result, goal)
+    further = solve(problem, ALM(), tol=goal, epochs=POLISH_ITERATIONS, start=result)
+    return dataclasses.replace(fuse(problem, further, goal), trace=result.trace, epochs=result.epochs)
 
 
 def _check_checkpoint(checkpoint: Any, resume: bool) -> None:

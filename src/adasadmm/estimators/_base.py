@@ -181,6 +181,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         statuses = [fit.result.status for fit in fits]
         self.status_ = statuses[0] if len(fits) == 1 else statuses
         self.trace_ = _fitting.merged_trace(fits)
+        self._fused_exactly = all(fit.fused for fit in fits)
         self._run = None
 
     def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
@@ -193,7 +194,8 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         if getattr(self, "graph_", None) is None:
             raise AttributeError("clusters_ needs a graph; this model has a general matrix A")
-        labels = [_fitting.fused_groups(coef, self.graph_) for coef in np.atleast_2d(self._dense_coef())]
+        coefs, exactly = np.atleast_2d(self._dense_coef()), getattr(self, "_fused_exactly", False)
+        labels = [_fitting.fused_groups(coef, self.graph_, exactly) for coef in coefs]
         return labels[0] if len(labels) == 1 else np.array(labels)
 
     def _dense_coef(self) -> np.ndarray:

@@ -42,6 +42,7 @@ MOST_FEATURES = 2000  # up to which Newton's matrix is made: beyond it other sol
 ADMM_ITERATIONS = 1000
 ACCURATE_EPOCHS = 200
 STOCHASTIC_EPOCHS = 20
+POLISH_BELOW = 1e-4  # a tolerance that asks for an exact answer
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
 
 
@@ -59,6 +60,7 @@ class Fit(NamedTuple):
     intercept: float
     result: Result
     converged: bool
+    fused: bool = False  # exactly
 
 
 def as_loss(loss: Any) -> Any:
@@ -137,7 +139,12 @@ def fit_one(
         solver = ALM()  # slower at first, but it gets there
         result = _solved(estimator, problem, solver, seed, result, callback)
     w = result.w if isinstance(solver, ALL_ROWS) else result.w_average
-    return Fit(*split_intercept(estimator, w), result, not auto or _reached(result, estimator.tol))
+    reached = _reached(result, estimator.tol)
+    return Fit(*split_intercept(estimator, w), result, not auto or reached, reached and _polishes(estimator, solver))
+
+
+def _polishes(estimator: Any, solver: Any) -> bool:
+    return isinstance(solver, ALM) and estimator.tol < POLISH_BELOW
 
 
 def _reached(result: Result, tol: float) -> bool:
@@ -163,6 +170,7 @@ def _solved(
         trace_every=10 if batch else 1.0,
         callback=callback,
         progress=estimator.verbose > 0,
+        polish=_polishes(estimator, solver),
         **keeping,
     )
 
@@ -189,12 +197,13 @@ def warn_unless_converged(fits: list[Fit], tol: float) -> None:
     )
 
 
-def fused_groups(coef: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def fused_groups(coef: np.ndarray, edges: np.ndarray, exactly: bool) -> np.ndarray:
     """A number for each feature: features joined by edges along which the coefficients are equal share it.
 
-    Equal means: closer than 1e-3 of the largest coefficient.
+    Where fusion is not exact, equal means closer than 1e-3 of the largest coefficient.
     """
-    close = np.abs(coef[edges[:, 0]] - coef[edges[:, 1]]) <= FUSED * np.max(np.abs(coef), initial=0.0)
+    apart = 0.0 if exactly else FUSED * np.max(np.abs(coef), initial=0.0)
+    close = np.abs(coef[edges[:, 0]] - coef[edges[:, 1]]) <= apart
     kept = edges[close]
     graph = sp.coo_array((np.ones(len(kept)), (kept[:, 0], kept[:, 1])), shape=(len(coef), len(coef)))
     return sp.csgraph.connected_components(graph, directed=False)[1]

@@ -84,8 +84,8 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         The edges.
     graph_weights_ : ndarray of shape (E,)
     clusters_ : ndarray of shape (d,) or (classes, d)
-        A number for each feature; features that edges join and whose coefficients are equal, to a thousandth of the
-        largest, share it. A smaller ``tol``, such as 1e-5, makes it sharper.
+        A number for each feature; features that edges join and whose coefficients are equal share it: to a thousandth
+        of the largest, or exactly where ``solver="auto"`` has a ``tol`` below 1e-4.
     n_iter_ : int
     dual_gap_ : float, or one for each class
         The relative duality gap: how far from the optimum the model can be at the most.

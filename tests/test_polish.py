@@ -1,0 +1,77 @@
+"""Exact structure after a run: what is fused is equal, what is 0 is 0, and the certificate still holds."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from adasadmm import (
+    ADMM,
+    ALM,
+    L1,
+    AdaSADMM,
+    GraphGuidedClassifier,
+    Hinge,
+    Logistic,
+    NonNegative,
+    Problem,
+    Squared,
+    graphs,
+    solve,
+)
+
+D = 12
+CHAIN = graphs.incidence(graphs.chain(D), d=D)
+
+
+def problem(loss=Squared(), A=CHAIN, nu=0.05, **settings):  # noqa: B008 (a record)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, D))
+    z = X @ np.repeat([1.0, 0.0, -1.0], 4) + 0.3 * rng.normal(size=300)
+    y = z if isinstance(loss, Squared) else np.where(z > 0.0, 1.0, -1.0)
+    return Problem(X, y, loss=loss, penalty=L1(nu), A=A, gamma=1e-3, **settings)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Hinge(), Logistic()], ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("solver", [ALM(), ADMM(), AdaSADMM()], ids=lambda solver: type(solver).__name__)
+def test_fused_coefficients_are_equal_to_the_last_bit(loss, solver):
+    case = problem(loss)
+    result = solve(case, solver, polish=True)
+    joined = result.v == 0.0
+    assert 0 < joined.sum() < len(joined)
+    assert not (case.times_A(result.w)[joined]).any()
+    assert (np.abs(result.v[~joined]) > 1e-6).all()
+    assert result.certificate.relative_gap <= 1e-8
+    assert case.objective(result.w) == result.certificate.primal
+    np.testing.assert_array_equal(result.w, result.w_average)
+
+
+def test_zeros_are_zeros_and_reach_along_edges():
+    case = problem(A=sp.vstack([CHAIN, sp.eye_array(D)]), nu=0.1)
+    result = solve(case, ALM(), polish=True)
+    np.testing.assert_array_equal(result.w[4:8], 0.0)
+    assert len(np.unique(result.w)) == 3
+
+
+def test_kinks_of_a_trend_and_sets_of_w():
+    trend = problem(A=graphs.trend(D))
+    result = solve(trend, ALM(), polish=True)
+    assert np.abs(trend.times_A(result.w)[result.v == 0.0]).max() <= 1e-14
+    positive = problem(w_set=NonNegative())
+    result = solve(positive, ALM(), polish=True)
+    assert (result.w >= 0.0).all() and result.certificate.relative_gap <= 1e-8
+
+
+def test_where_it_cannot_polish_it_says_so():
+    case = problem(B=2.0 * sp.eye_array(CHAIN.shape[0]))
+    with pytest.raises(ValueError, match=r"ALM\(\) needs B = None"):
+        solve(case, ADMM(), polish=True)
+
+
+def test_clusters_are_exact_for_a_small_tolerance():
+    case = problem(Hinge())
+    X, y = case.rows.X.values, case.rows.y
+    model = GraphGuidedClassifier("chain", alpha=0.05, l2=1e-3, tol=1e-6).fit(X, y)
+    for group in np.unique(model.clusters_):
+        assert len(np.unique(model.coef_[0, model.clusters_ == group])) == 1
+    assert len(np.unique(model.coef_)) == len(np.unique(model.clusters_)) < D
+    assert model.dual_gap_ <= 1e-8
