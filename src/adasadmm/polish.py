@@ -22,13 +22,13 @@ __all__ = ["fuse", "fused"]
 
 def fuse(problem: Problem, result: Result, tol: float) -> Result:
     """The same result of `ALM` with exact zeros; as it was where that would lift its gap above ``tol``."""
-    run = result.run
-    w = fused(problem, result.w, result.v)
-    v = problem.times_A(w) - problem.b
-    v[result.v == 0.0] = 0.0
-    inner = np.concatenate([v, w]) if run.problem.m > problem.m else v  # a set of w is split off
-    found = duality.certify(run.problem, w, inner, run.beta_z * run.u, run.state.theta)
-    certificate = duality.with_dual(run.problem, found, max(found.dual, run.best_dual))
+    run, split = result.run, result.run.problem  # which has a copy of w in v, where w has a set
+    w = fused(split, run.state.w, run.state.v)
+    v = split.times_A(w) - split.b
+    v[run.state.v == 0.0] = 0.0
+    found = duality.certify(split, w, v, run.beta_z * run.u, run.state.theta)
+    certificate = duality.with_dual(split, found, max(found.dual, run.best_dual))
+    v = v[: problem.p].copy()
     before = result.certificate
     if before is None or not certificate.relative_gap <= max(tol, before.relative_gap):
         return result
