@@ -136,7 +136,7 @@ def test_the_step_of_sadmm_needs_a_ridge():
 def test_things_that_are_no_problem_or_solver_are_refused():
     with pytest.raises(TypeError, match=r"problem must be a Problem, got list"):
         solve([], AdaSADMM())
-    with pytest.raises(TypeError, match=r"solver must be AdaSADMM\(\.\.\.\)"):
+    with pytest.raises(TypeError, match=r"solver must be a solver of adasadmm, such as AdaSADMM\(\)"):
         solve(build(), "admm")
 
 

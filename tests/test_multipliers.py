@@ -58,7 +58,7 @@ def test_fused_coefficients_are_as_good_as_equal():
 def test_products_and_a_part_of_the_rows_lead_to_the_same_point(monkeypatch, name, value, loss):
     wanted = solve(problem(loss, n=400), ALM(), tol=1e-8)
     monkeypatch.setattr(multipliers, name, value)
-    monkeypatch.setattr(multipliers, "ROWS_A_FEATURE", 6 if name == "PASSES" else 1000)
+    monkeypatch.setattr(multipliers, "FEW_ROWS", 50 if name == "PASSES" else 1000)
     found = solve(problem(loss, n=400), ALM(), tol=1e-8)
     assert found.status is Status.converged
     assert found.certificate.primal == pytest.approx(wanted.certificate.primal, rel=2e-8)

@@ -42,6 +42,7 @@ ROOMS = [  # a file imports only files above it
     "stochastic",
     "accurate",
     "progress",
+    "legs",
     "solve",
     "theory",
     "graphs",

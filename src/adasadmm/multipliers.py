@@ -37,11 +37,12 @@ __all__ = ["MultiplierRun"]
 FIRST_BETA_Z = 0.1  # in units of slope^2 / loss where nothing is predicted
 FIRST_BETA = 0.5  # in units of penalty / |A w|^2
 WARM = 30.0  # times that for a start which is not 0, and so not far from the answer
+LEAST_BETA_Z = 1e-3  # of the first
 NO_BETA = 1e-9  # of beta_z: until the first step tells how large A w is
 INNER = 0.15  # Newton stops where what is left costs the dual value this part of the gap
 MOST_STEPS = 40
 GROWTH = ((4, 3.0), (8, 2.0), (20, 1.3), (MOST_STEPS, 0.5))  # steps that an iteration took: what beta is multiplied by
-ROWS_A_FEATURE = 6  # in Newton's matrix at least
+ROWS_A_FEATURE, FEW_ROWS = 6, 4000  # in Newton's matrix at least
 PASSES = 4  # over X that making it may cost
 MORE_ROWS = 3  # steps of an iteration after which these double
 DENSE_FEATURES = 2000  # up to which Newton's matrix is made and factored
@@ -114,7 +115,7 @@ class MultiplierRun(BatchRun):
         unit = float(np.mean(problem.rows.c * duality.slopes(problem, nothing) ** 2))
         unit /= max(problem.loss_at_zero, TINY)
         self.beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
-        self.beta = NO_BETA * self.beta_z
+        self.beta, self.least_beta_z = NO_BETA * self.beta_z, LEAST_BETA_Z * self.beta_z
         curvature = self.beta_z * matrices.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
         self.ridge = problem.gamma + HOLD * np.where(curvature > 0.0, curvature, 1.0)
         self.diagonal = curvature  # of Newton's matrix
@@ -136,6 +137,7 @@ class MultiplierRun(BatchRun):
             found = self.certify()
             self.allowed = INNER * min(found.gap, abs(found.primal))
             growth = next(factor for most, factor in GROWTH if steps <= most)
+            growth = max(growth, self.least_beta_z / self.beta_z)
             self.beta = self.beta * growth if self.beta > NO_BETA * self.beta_z else self._first_beta()
             self.beta_z *= growth
             self.u /= growth
@@ -254,7 +256,7 @@ class MultiplierRun(BatchRun):
         rows = np.flatnonzero(bend)
         n, d = self.problem.n, self.problem.d
         affordable = PASSES * 2 * n * n // max(1, matrices.size(self.problem.rows.X))
-        every = max(1, len(rows) // (times * max(ROWS_A_FEATURE * d, affordable)))
+        every = max(1, len(rows) // (times * max(ROWS_A_FEATURE * d, affordable, FEW_ROWS)))
         chosen = rows[self.iteration % every :: every]
         share = len(rows) / max(1, len(chosen))
         return chosen, share * self.beta_z / self.problem.n * bend[chosen]
@@ -283,7 +285,7 @@ class MultiplierRun(BatchRun):
         size = float(self.Aw @ self.Aw)
         value = self.problem.penalty_value(self.Aw - self.problem.b)
         if size > 0.0 and 0.0 < value < math.inf:
-            return FIRST_BETA * value / size
+            return max(FIRST_BETA * value / size, 2.0 * NO_BETA * self.beta_z)
         A_size = float(np.sum(matrices.gram_diagonal(self.problem.A, np.ones(self.problem.m))))
         return float(np.sum(self.diagonal)) / A_size if A_size > 0.0 else self.beta_z
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import itertools
 import math
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,9 +13,10 @@ from ._threads import go_on_or_halt, one_blas_thread
 from .accurate import AccurateRun
 from .batch import BatchRun
 from .checkpoints import Checkpoint, CheckpointError, Keeper, fingerprint
+from .legs import Leg, after, of_source, orders, pieces
 from .multipliers import MultiplierRun
 from .polish import fuse
-from .problem import Block, Problem
+from .problem import Problem
 from .progress import Progress
 from .solvers import ACCURATE, ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
 from .stochastic import StochasticRun
@@ -34,7 +32,6 @@ ACCURATE_EPOCHS = 200.0
 POLISHED = 1e-8  # the gap that polish goes on to, where tol is not smaller
 POLISH_ITERATIONS = 20
 ORDERS = ("permute", "replace", "given")
-Leg = Iterable[tuple[Block | None, Any]]  # blocks and what to do with each: rows of it, or a number of iterations
 NOTHING_PROVED = Certificate(math.inf, -math.inf, math.inf, math.inf, math.nan, math.nan, "the run diverged")
 
 
@@ -122,22 +119,9 @@ def solve(
         if isinstance(solver, (*ALL_ROWS, *ACCURATE)):
             tol = ADMM_TOL if tol is None else tol
         if isinstance(solver, ALL_ROWS):
-            iterations = ADMM_ITERATIONS if epochs is None else math.ceil(epochs)
-            every = 1 if isinstance(solver, ALM) else round(trace_every) if trace_every >= 1.0 else ADMM_CHECK_EVERY
-            rest = iterations % every
-            counts = [every] * (iterations // every) + [rest] * (rest > 0)
-            legs: Iterator[Leg] = ([(None, count)] for count in counts)
-            total = float(iterations)
+            legs, total = _iterations(solver, epochs, trace_every)
         else:
-            most = ACCURATE_EPOCHS if isinstance(solver, ACCURATE) else EPOCHS
-            wanted = most if epochs is None else float(epochs)
-            total = wanted if samples is None else len(samples) / problem.n
-            if problem.source is None:
-                orders = _orders(problem.n, wanted, order, seed, samples)
-                pieces = _pieces(orders, trace_every * problem.n, run.batch_size)
-                legs = ([(problem.rows, piece)] for piece in pieces)
-            else:
-                legs = _legs_of_source(run, wanted, order, seed, math.ceil(trace_every))
+            legs, total = _visits(run, epochs, seed, samples, order, trace_every)
         settings = {"solver": solver, "epochs": epochs, "seed": seed, "order": order, "samples": samples}
         settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.save()[0]}
         keeper = Keeper(checkpoint, {} if checkpoint is None else _fingerprint(problem, settings))
@@ -145,10 +129,31 @@ def solve(
         status = _take_up(run, keeper.open(resume))
         if status is None:
             with Progress(run, begin, total, progress) as bar:
-                status = _drive(run, _after(legs, run.position - first), tol, callback, bar, keeper)
+                status = _drive(run, after(legs, run.position - first), tol, callback, bar, keeper)
         run.take(run.problem.first_rows)  # lets go of the last block
         result = _result(problem, run, keeper.points, status, run.epoch - begin)
         return _polished(problem, result, tol) if polish and status is not Status.diverged else result
+
+
+def _iterations(solver: Any, epochs: float | None, trace_every: float) -> tuple[Iterator[Leg], float]:
+    """The way of a solver over all rows, and its length."""
+    most = ADMM_ITERATIONS if epochs is None else math.ceil(epochs)
+    every = 1 if isinstance(solver, ALM) else round(trace_every) if trace_every >= 1.0 else ADMM_CHECK_EVERY
+    counts = [every] * (most // every) + [most % every] * (most % every > 0)
+    return ([(None, count)] for count in counts), float(most)
+
+
+def _visits(
+    run: Any, epochs: float | None, seed: int, samples: Any, order: str, trace_every: float
+) -> tuple[Iterator[Leg], float]:
+    """The way of a stochastic solver over its rows, and its length in epochs."""
+    problem, most = run.problem, ACCURATE_EPOCHS if isinstance(run.solver, ACCURATE) else EPOCHS
+    wanted = most if epochs is None else float(epochs)
+    if problem.source is not None:
+        return of_source(run, wanted, order, seed, math.ceil(trace_every)), wanted
+    drawn = orders(problem.n, wanted, order, seed, samples)
+    legs = ([(problem.rows, piece)] for piece in pieces(drawn, trace_every * problem.n, run.batch_size))
+    return legs, wanted if samples is None else len(samples) / problem.n
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -204,90 +209,6 @@ def _same_quadratics(one: Problem, other: Problem) -> bool:
         (first is None) == (second is None) and (first is None or all(map(np.array_equal, first, second)))
         for first, second in pairs
     )
-
-
-def _orders(n: int, epochs: float, order: str, seed: int, samples: Any) -> Iterator[np.ndarray]:
-    """The rows of each epoch, drawn in Python so that any other implementation can be given the same."""
-    if samples is not None:
-        chosen = np.asarray(samples).reshape(-1)
-        if chosen.size and chosen.dtype.kind not in "iu":
-            raise ValueError(f"samples must be numbers of rows, whole numbers, got {chosen[0]!r}")
-        chosen = np.ascontiguousarray(chosen, dtype=np.int64)
-        if chosen.size and not (0 <= chosen.min() and chosen.max() < n):
-            raise ValueError(f"samples must lie between 0 and {n - 1}, got {chosen.min()} to {chosen.max()}")
-        yield chosen
-        return
-    rng = np.random.default_rng(seed)
-    draw: Any = {
-        "permute": lambda: rng.permutation(n),
-        "replace": lambda: rng.integers(n, size=n),
-        "given": lambda: np.arange(n),
-    }[order]
-    left = round(epochs * n)
-    while left > 0:
-        yield draw()[:left]
-        left -= n
-
-
-def _pieces(orders: Iterator[np.ndarray], every: float, batch_size: int) -> Iterator[np.ndarray]:
-    """Whole batches up to each point of the trace."""
-    visits, mark = 0, every
-    for order in orders:
-        first = 0
-        while first < len(order):
-            batches = max(1, math.ceil((mark - visits) / batch_size - 1e-9))
-            last = min(first + batches * batch_size, len(order))
-            yield order[first:last]
-            visits += last - first
-            first = last
-            while mark <= visits:
-                mark += every
-
-
-def _legs_of_source(run: StochasticRun, epochs: float, order: str, seed: int, every: int) -> Iterator[Leg]:
-    """Epochs between two looks at the run, each of which is a pass over the source itself."""
-    total = math.ceil(epochs)
-    for first in range(0, total, every):
-        many = range(first, min(first + every, total))
-        yield (visit for epoch in many for visit in _epoch_of_source(run, epoch, epochs - epoch, order, seed))
-
-
-def _epoch_of_source(run: StochasticRun, epoch: int, part: float, order: str, seed: int) -> Leg:
-    """The blocks of one epoch, or of a part of it, in an order drawn from the seed and the epoch; so are their rows."""
-    problem, rng = run.problem, np.random.default_rng([seed, epoch])
-    parts = rng.permutation(len(problem.source)) if order == "permute" else range(len(problem.source))
-    left = round(min(part, 1.0) * problem.n)
-    with contextlib.closing(problem.source.pieces(parts)) as pieces:
-        while left > 0:
-            start = time.perf_counter()
-            piece = next(pieces, None)
-            run.seconds += time.perf_counter() - start  # waiting for rows is a part of the run
-            if piece is None:
-                return
-            block = problem.block_of(piece)
-            n = len(block.y)
-            yield block, (rng.permutation(n) if order == "permute" else np.arange(n))[:left]
-            left -= n
-
-
-def _after(legs: Iterable[Leg], done: int) -> Iterator[Leg]:
-    """What is left of the legs after so many rows, or iterations, of them."""
-    for leg in legs:
-        if done > 0:
-            leg, done = _rest(leg, done)
-        if leg:
-            yield leg
-
-
-def _rest(leg: Leg, done: int) -> tuple[Leg, int]:
-    """The rest of a leg, and how many rows, or iterations, lie behind it."""
-    visits = iter(leg)
-    for block, piece in visits:
-        length = piece if isinstance(piece, int) else len(piece)
-        if done < length:
-            return itertools.chain([(block, piece - done if isinstance(piece, int) else piece[done:])], visits), 0
-        done -= length
-    return (), done
 
 
 def _drive(run: Any, legs: Iterator[Leg], tol: float | None, callback: Any, bar: Progress, keeper: Keeper) -> Status:
