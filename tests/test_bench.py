@@ -44,6 +44,7 @@ def drawn_lots(monkeypatch):
     monkeypatch.setattr(bench, "lanes", lambda *_: iter([good, bad]))
 
 
+@pytest.mark.slow
 def test_each_solver_has_a_record_whose_times_rise_with_the_accuracy(finished):
     (record,), _ = finished
     assert (record["dataset"], record["rows"], record["features"]) == ("breast_cancer", 569, 30)
@@ -59,6 +60,7 @@ def test_each_solver_has_a_record_whose_times_rise_with_the_accuracy(finished):
     assert min(solvers["Ada-SADMM, diagonal"]["above"]) < min(solvers["SADMM, 1/(gamma t)"]["above"])
 
 
+@pytest.mark.slow
 def test_the_files_are_those_of_the_run(finished):
     records, out = finished
     assert json.loads((out / "results.json").read_text()) == records

@@ -50,16 +50,18 @@ PROBLEM = Problem(X, Y, **PARTS)
 
 SOLVERS = [
     AdaSADMM(),
+    AdaSADMM(metric=Full(refresh=0.05)),
+    SADMM(),
+    ADMM(),
+    ALM(),
+]
+MORE_SOLVERS = [
     AdaSADMM(eta=1.0, average="polynomial", batch_size=7),
     AdaSADMM(average="step-weighted", beta="auto"),
     AdaSADMM(w_step="exact"),
     AdaSADMM(metric="full", average="last"),
-    AdaSADMM(metric=Full(refresh=0.05)),
     AdaSADMM(metric=Full(refresh=0.05), eta=1.0, w_step="exact", batch_size=3),
-    SADMM(),
     OADMM(1.0),
-    ADMM(),
-    ALM(),
 ]
 FULL_PRODUCT = [
     AdaSADMM(metric=metric, eta=eta, w_step=w_step, average=average, batch_size=batch_size)
@@ -116,7 +118,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(solver, monkeypatch, folder)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("solver", FULL_PRODUCT, ids=repr)
+@pytest.mark.parametrize("solver", [*MORE_SOLVERS, *FULL_PRODUCT], ids=repr)
 def test_every_setting_ends_with_the_same_bits(solver, monkeypatch, folder):
     assert_resumes(monkeypatch, folder, PROBLEM, solver, epochs=1)
 

@@ -107,6 +107,7 @@ def test_editing_a_plug_in_changes_the_result_at_once(tmp_path):
     assert set(edited[0]) == {"0"}  # a slope of 0 leaves w at 0
 
 
+@pytest.mark.slow
 def test_a_global_from_another_file_is_part_of_a_plug_in(tmp_path):
     code = FIT.format(more=f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom mine import Mine", loss="Mine()")
     source = "import other\nfrom other import SLOPE\n" + PLUG_IN.format(slope="SLOPE * other.f()")

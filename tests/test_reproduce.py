@@ -153,6 +153,7 @@ def test_other_settings_do_not_take_over_the_cells_of_these(tmp_path):
     assert records(tmp_path)[0]["epochs"] == 1.0
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_like_an_undisturbed_one(finished, tmp_path):
     command = [sys.executable, "-m", "adasadmm.cli", "reproduce", *QUICK, "--algorithms", ",".join(PAPERS)]
     process = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

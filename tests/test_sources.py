@@ -411,6 +411,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows():
     def peak(blocks):
         run = subprocess.run([sys.executable, "-c", MEMORY, str(blocks)], capture_output=True, text=True, check=True)

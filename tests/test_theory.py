@@ -187,6 +187,7 @@ def at_most(one, other):
     return one <= other + ROUNDING * abs(other) + 1e-9
 
 
+@pytest.mark.slow
 @for_each_case
 def test_bounds_hold_in_the_mean_over_rows_drawn_with_replacement(case):
     problem, _, w_star, v_star, _ = reference(case.name)

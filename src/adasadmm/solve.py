@@ -83,7 +83,8 @@ def solve(
     resume : bool
         Go on from the checkpoint, where there is one, to the same result as if nothing had happened.
     polish : bool
-        Go on with `ALM` to a gap of 1e-8, and make exact what is fused: where v is 0, ``A w = b``.
+        Go on with `ALM` to a gap of 1e-8, and make exact what is fused: where v is 0, ``A w = b``. Not where
+        the run missed ``tol``.
 
     Returns
     -------
@@ -132,7 +133,8 @@ def solve(
                 status = _drive(run, after(legs, run.position - first), tol, callback, bar, keeper)
         run.take(run.problem.first_rows)  # lets go of the last block
         result = _result(problem, run, keeper.points, status, run.epoch - begin)
-        return _polished(problem, result, tol) if polish and status is not Status.diverged else result
+        missed = status is Status.diverged or (tol is not None and status is Status.done)
+        return _polished(problem, result, tol) if polish and not missed else result
 
 
 def _iterations(solver: Any, epochs: float | None, trace_every: float) -> tuple[Iterator[Leg], float]:
