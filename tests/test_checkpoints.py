@@ -37,6 +37,7 @@ from adasadmm import (
     checkpoints,
     graphs,
     solve,
+    sources,
     stochastic,
 )
 from adasadmm.checkpoints import CheckpointError, Keeper
@@ -115,6 +116,15 @@ def assert_resumes(monkeypatch, folder, problem, solver, looks=(0, 1, 4, 9), **o
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 def test_an_interrupted_run_ends_with_the_same_bits(solver, monkeypatch, folder):
     assert_resumes(monkeypatch, folder, PROBLEM, solver)
+
+
+@pytest.mark.parametrize("solver", [AdaSADMM(), ADMM()], ids=repr)
+def test_a_run_over_blocks_of_a_source_goes_on_with_the_same_bits(solver, monkeypatch, folder):
+    source = sources.arrays(X, Y, block_rows=150)
+    assert_resumes(monkeypatch, folder, Problem(source, **PARTS), solver, epochs=3 if solver == AdaSADMM() else 60)
+    other = Problem(sources.arrays(X, Y, block_rows=100), **PARTS)
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        solve(other, solver, epochs=3, checkpoint=Checkpoint(folder), resume=True)
 
 
 @pytest.mark.slow

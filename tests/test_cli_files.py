@@ -158,3 +158,25 @@ def test_help_of_each_command_imports_nothing_heavy():
         "assert 'numba' not in sys.modules and 'sklearn' not in sys.modules and 'numpy' not in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_a_fit_of_files_is_kept_and_taken_up(folder, tmp_path, capsys):
+    kept = ["--checkpoint", str(tmp_path / "run"), "--graph", "chain", "--json"]
+    first = ["fit", str(folder / "train.svm"), "--model", str(tmp_path / "a.skops"), *kept]
+    assert main(first) == 0
+    assert main(first) == 2
+    assert "already holds a checkpoint" in capsys.readouterr().err
+    again = ["fit", str(folder / "train.svm"), "--model", str(tmp_path / "b.skops"), *kept, "--resume"]
+    assert main(again) == 0
+    one, other = load_model(tmp_path / "a.skops"), load_model(tmp_path / "b.skops")
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    assert main(["fit", "-", "--model", str(tmp_path / "c.skops"), "--checkpoint", str(tmp_path / "run")]) == 2
+
+
+def test_info_tells_versions_extras_and_data_sets(capsys):
+    assert main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["data sets"]["digits"] == "bundled with scikit-learn"
+    assert main(["info"]) == 0
+    assert "adasadmm" in capsys.readouterr().out

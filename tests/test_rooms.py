@@ -53,6 +53,7 @@ ROOMS = [  # a file imports only files above it
     "experiments",
     "cli_stream",
     "cli_files",
+    "cli_info",
     "cli",
 ]
 

@@ -13,7 +13,7 @@ from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
-from . import __version__, cli_files
+from . import __version__, cli_files, cli_info
 from .cli_files import Wrong as _Wrong
 
 __all__ = ["main"]
@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_files.add_commands(commands)
     _add_reproduce(commands)
     _add_bench(commands)
+    cli_info.add_command(commands)
     return parser
 
 

@@ -59,6 +59,10 @@ def _add_fit(commands: Any) -> None:
     )
     parser.add_argument("--epochs", type=_count, metavar="N", help="passes (default: 2; 1000 iterations of admm)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="order of blocks and rows (default: 0)")
+    parser.add_argument(
+        "--checkpoint", type=Path, metavar="DIR", help="keep the run there, every minute and when stopped"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on from --checkpoint where it holds a run")
     parser.add_argument("--classes", metavar="A,B", help="labels of a stream (default: -1,1)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
@@ -120,16 +124,19 @@ def _guarded(command: Any) -> Any:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from . import cli_stream
+    from . import Checkpoint, cli_stream
     from .models import save_model
 
+    if options.files == ["-"] and options.checkpoint is not None:
+        raise Wrong("a stream cannot be read again, so --checkpoint is for files")
     _check_folder(options.model)
     model = _model(options)
     if options.files == ["-"]:
         figures = cli_stream.learn(model, sys.stdin.buffer, options)
     else:
         source = _source(options.files, options)
-        model.fit(source)
+        keeping = None if options.checkpoint is None else Checkpoint(options.checkpoint)
+        model.fit(source, checkpoint=keeping, resume=options.resume)
         found = source.summary
         figures = {
             "rows": found.rows,

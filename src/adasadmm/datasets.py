@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["BUNDLED", "PAPER", "Dataset", "DatasetError", "check_name", "digest", "load"]
+__all__ = ["BUNDLED", "PAPER", "Dataset", "DatasetError", "check_name", "digest", "load", "whereabouts"]
 
 PAPER = ("a9a", "mushrooms", "news20", "splice", "svmguide3", "w8a")  # in the order of the paper's tables
 BUNDLED = ("breast_cancer", "digits")
@@ -160,6 +160,14 @@ def _places(data_dir: str | os.PathLike[str] | None) -> dict[str, Path]:
     except ImportError:
         return places
     return {**places, "cache": Path(pooch.os_cache("adasadmm"))}
+
+
+def whereabouts(name: str, data_dir: str | os.PathLike[str] | None = None) -> str:
+    """Where `load` would find a data set, in words."""
+    if name in BUNDLED:
+        return "bundled with scikit-learn"
+    places = _places(data_dir).values()
+    return next((str(folder) for folder in places if not _lacking(name, folder)), "not here, to be downloaded")
 
 
 def _find(folder: Path, file: str) -> Path | None:

@@ -188,7 +188,8 @@ def _fingerprint(problem: Problem, settings: dict[str, Any]) -> dict[str, str]:
     if problem.source is None:
         rows: dict[str, Any] = dict(zip(("X", "y", "sample_weight"), problem.rows, strict=True))
     else:
-        rows = {"source": (repr(problem.source), problem.source.summary)}
+        source = problem.source
+        rows = {"source": (repr(source), len(source), source.summary, problem.first_rows)}
     parts = ("loss", "penalty", "A", "B", "b", "gamma", "w_set")
     return fingerprint(**rows, **{name: getattr(problem, name) for name in parts}, **settings)
 
