@@ -11,9 +11,12 @@ from adasadmm import (
     AdaSADMM,
     GroupL2,
     Hinge,
+    Huber,
     Logistic,
     Problem,
+    Quantile,
     Squared,
+    SquaredHinge,
     Status,
     graphs,
     multipliers,
@@ -115,3 +118,23 @@ def test_a_general_B_is_refused():
     case = problem(B=sp.eye_array(11) * 2.0)
     with pytest.raises(ValueError, match=r"ALM\(\) needs B = None.*use ADMM"):
         solve(case, ALM())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60))
+def test_random_problems_of_all_sizes_and_scales_end_with_a_proof(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.choice([5, 30, 200, 1500])), int(rng.choice([2, 8, 30]))
+    X = rng.normal(size=(n, d))
+    X = [X, X * 10.0 ** rng.integers(-4, 5, size=d), X + 10.0, (X > 1.0).astype(float), X[:, rng.integers(d, size=d)]][
+        rng.integers(5)
+    ]
+    loss = [Hinge(), Logistic(), Squared(), Huber(), SquaredHinge(), Quantile(0.3)][rng.integers(6)]
+    z = X @ rng.normal(size=d) / np.abs(X).max() + 0.5 * rng.normal(size=n)
+    y = np.where(z > np.median(z), 1.0, -1.0) if isinstance(loss, (Hinge, Logistic, SquaredHinge)) else 100.0 * z
+    A = graphs.incidence(graphs.chain(d), d=d) if rng.random() < 0.5 else np.eye(d)
+    gamma = rng.choice([1e-8, 1.0 / n, 0.1])
+    case = Problem(X, y, loss=loss, penalty=L1(10.0 ** rng.uniform(-5, 1)), A=A, gamma=gamma)
+    result = solve(case, ALM(), tol=1e-6, epochs=200)
+    assert result.status is Status.converged
+    assert -1e-12 <= result.certificate.gap / max(abs(result.certificate.primal), 1e-300) <= 1e-6

@@ -38,6 +38,9 @@ FIRST_BETA_Z = 0.1  # in units of slope^2 / loss where nothing is predicted
 FIRST_BETA = 0.5  # in units of penalty / |A w|^2
 WARM = 30.0  # times that for a start which is not 0, and so not far from the answer
 LEAST_BETA_Z = 1e-3  # of the first
+MOST_UNEVEN = 1e4  # times the beta with which constraint and rows weigh alike
+ROUNDING = 1e-13
+MORE_DIAGONAL = 0.0, 1e-13, 1e-10, 1e-7
 NO_BETA = 1e-9  # of beta_z: until the first step tells how large A w is
 INNER = 0.15  # Newton stops where what is left costs the dual value this part of the gap
 MOST_STEPS = 40
@@ -49,7 +52,7 @@ DENSE_FEATURES = 2000  # up to which Newton's matrix is made and factored
 STEEP, FLAT = 0.5, 0.3  # of the first slope: above the one a full step is too long, below the other the search ends
 LOOKS = 30
 PROBE = 1e-6  # how far a prox is probed for its derivative, relative
-HOLD = 1e-4  # of the curvature at the start: where no row bends, a step stays within reach of the line search
+HOLD = 1e-4  # of the curvature at the start: where no row bends, and there is no ridge, a step stays within reach
 CG_TOLERANCE, CG_MOST = 1e-3, 500
 TINY = float(np.finfo(float).tiny)
 
@@ -116,8 +119,11 @@ class MultiplierRun(BatchRun):
         unit /= max(problem.loss_at_zero, TINY)
         self.beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
         self.beta, self.least_beta_z = NO_BETA * self.beta_z, LEAST_BETA_Z * self.beta_z
-        curvature = self.beta_z * matrices.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
-        self.ridge = problem.gamma + HOLD * np.where(curvature > 0.0, curvature, 1.0)
+        squares = matrices.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
+        curvature = self.beta_z * squares
+        with np.errstate(divide="ignore"):  # a w that moves predictions as far as the loss at 0 is wide
+            self.reach = np.sqrt(FIRST_BETA_Z * problem.loss_at_zero / np.where(squares > 0.0, curvature, np.inf))
+        self.ridge = np.where(problem.gamma > 0.0, problem.gamma, HOLD * np.where(curvature > 0.0, curvature, 1.0))
         self.diagonal = curvature  # of Newton's matrix
         if self.state.w.any():
             self.beta_z, self.beta = WARM * self.beta_z, WARM * self._first_beta()
@@ -138,6 +144,8 @@ class MultiplierRun(BatchRun):
             self.allowed = INNER * min(found.gap, abs(found.primal))
             growth = next(factor for most, factor in GROWTH if steps <= most)
             growth = max(growth, self.least_beta_z / self.beta_z)
+            if self._constraints_hold():
+                growth = min(growth, 1.0)
             self.beta = self.beta * growth if self.beta > NO_BETA * self.beta_z else self._first_beta()
             self.beta_z *= growth
             self.u /= growth
@@ -162,6 +170,11 @@ class MultiplierRun(BatchRun):
             self.Aw += length * Ap
         return step
 
+    def _constraints_hold(self) -> bool:
+        """Whether ``X w = z`` and ``A w - b = v`` up to rounding: then a larger beta would only add to that."""
+        pairs = (self.Xw, self.z), (self.Aw, self.state.v + self.problem.b)
+        return all(np.max(np.abs(a - b), initial=0.0) <= ROUNDING * np.max(np.abs(a), initial=0.0) for a, b in pairs)
+
     def _gradient(self) -> np.ndarray:
         """The gradient of psi; on the way z, v and the theta that would follow."""
 
@@ -182,10 +195,10 @@ class MultiplierRun(BatchRun):
         return v, -self.beta * (x - v)
 
     def _excess(self, gradient: np.ndarray) -> float:
-        """What this gradient costs the dual value; where there is no ridge, for a w of about this size."""
+        """What this gradient costs the dual value; where there is no ridge, for a w of the size to be expected."""
         gamma, size = self.problem.gamma, np.abs(self.state.w)
         with np.errstate(divide="ignore"):
-            cost = np.where(gamma > 0.0, gradient**2 / (2.0 * gamma), np.abs(gradient) * (size + np.mean(size)))
+            cost = np.where(gamma > 0.0, gradient**2 / (2.0 * gamma), np.abs(gradient) * (size + self.reach))
         return float(np.sum(cost))
 
     def _length(self, p: np.ndarray, Xp: np.ndarray, Ap: np.ndarray, first_slope: float) -> float:
@@ -229,8 +242,7 @@ class MultiplierRun(BatchRun):
         self.diagonal[:] = np.diag(matrix)
         scale = 1.0 / np.sqrt(self.diagonal)
         matrix *= np.outer(scale, scale)
-        factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        return scipy.linalg.cho_solve(factor, gradient * scale, check_finite=False) * scale
+        return _solved(matrix, gradient * scale) * scale
 
     def _newton_by_products(self, gradient: np.ndarray, X: Any, weights: np.ndarray, edges: np.ndarray) -> np.ndarray:
         """The same by conjugate gradients, where the matrix would be too large."""
@@ -284,10 +296,11 @@ class MultiplierRun(BatchRun):
         """A beta with which penalty and constraint weigh alike; where there is no penalty, rows and constraint."""
         size = float(self.Aw @ self.Aw)
         value = self.problem.penalty_value(self.Aw - self.problem.b)
-        if size > 0.0 and 0.0 < value < math.inf:
-            return max(FIRST_BETA * value / size, 2.0 * NO_BETA * self.beta_z)
         A_size = float(np.sum(matrices.gram_diagonal(self.problem.A, np.ones(self.problem.m))))
-        return float(np.sum(self.diagonal)) / A_size if A_size > 0.0 else self.beta_z
+        even = float(np.sum(self.diagonal)) / A_size if A_size > 0.0 else self.beta_z
+        if size > 0.0 and 0.0 < value < math.inf:
+            return min(max(FIRST_BETA * value / size, 2.0 * NO_BETA * self.beta_z), MOST_UNEVEN * even)
+        return even
 
     # --- what is known, kept and taken up ----------------------------------------------------------------------------
 
@@ -325,6 +338,18 @@ class MultiplierRun(BatchRun):
         fork.u *= self.beta_z / fork.beta_z
         fork.best_dual, fork.allowed = -math.inf, math.inf
         return fork
+
+
+def _solved(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Solve a positive system whose diagonal is 1; where rounding made it indefinite, with a little more there."""
+    for more in MORE_DIAGONAL:
+        matrix[np.diag_indices_from(matrix)] += more
+        try:
+            factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        return scipy.linalg.cho_solve(factor, rhs, check_finite=False)
+    raise np.linalg.LinAlgError("Newton's matrix is not positive")
 
 
 def _equal(one: Any, other: Any) -> bool:
