@@ -95,6 +95,7 @@ def test_no_certificate_on_the_way_lies(name):
             assert_brackets(solve(known.problem, ALM(), tol=0.0, epochs=iterations).certificate, known)
 
 
+@pytest.mark.slow
 @for_each_problem
 def test_stochastic_solvers_come_within_a_hundredth_of_the_optimum(name):
     known = reference(name)
