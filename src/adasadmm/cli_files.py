@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Wrong", "add_commands"]
+__all__ = ["Wrong", "add_commands", "count"]
 
 FILES = (
     "svmlight text (plain, .gz, .bz2), .parquet, .arrow or .csv; files, globs, folders, or - for svmlight lines from "
@@ -57,7 +57,7 @@ def _add_fit(commands: Any) -> None:
     parser.add_argument(
         "--tol", type=float, default=1e-3, help="relative duality gap for --solver auto (default: 1e-3)"
     )
-    parser.add_argument("--epochs", type=_count, metavar="N", help="passes (default: 2; 1000 iterations of admm)")
+    parser.add_argument("--epochs", type=count, metavar="N", help="passes (default: 2; 1000 iterations of admm)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="order of blocks and rows (default: 0)")
     parser.add_argument(
         "--checkpoint", type=Path, metavar="DIR", help="keep the run there, every minute and when stopped"
@@ -82,7 +82,7 @@ def _add_graph(commands: Any) -> None:
     _add_reading(parser)
     parser.add_argument("--out", required=True, metavar="OUT", help="CSV file of edges, as --graph of fit takes it")
     parser.add_argument("--graph", default="glasso", choices=("glasso", "knn"), help="default: glasso")
-    parser.add_argument("--edges", type=_count, metavar="N", help="about so many (glasso; default: 2 for each feature)")
+    parser.add_argument("--edges", type=count, metavar="N", help="about so many (glasso; default: 2 for each feature)")
     parser.add_argument("--penalty", type=float, help="of the graphical lasso, instead of --edges")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     parser.set_defaults(run=_guarded(_graph))
@@ -92,12 +92,12 @@ def _add_reading(parser: Any) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help=FILES + "standard input")
     parser.add_argument("--target", metavar="NAME", help="column of targets (default: target, label or y)")
     parser.add_argument("--columns", metavar="A,B", help="columns of features (default: all others)")
-    parser.add_argument("--n-features", type=_count, metavar="N", help="svmlight: features (default: found in a scan)")
+    parser.add_argument("--n-features", type=count, metavar="N", help="svmlight: features (default: found in a scan)")
     parser.add_argument("--zero-based", action="store_true", help="svmlight: indices begin with 0, not 1")
     parser.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="default: stop")
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
     with contextlib.suppress(ValueError):
         if (number := int(text)) >= 1:
             return number

@@ -15,7 +15,7 @@ from ..metrics import Full
 from ..penalties import L1
 from ..problem import Problem
 from ..solve import solve
-from ..solvers import ADMM, SADMM, AdaSADMM
+from ..solvers import ADMM, ALL_ROWS, ALM, SADMM, AdaSADMM
 
 __all__ = ["Line", "digits", "lines"]
 
@@ -27,6 +27,7 @@ SOLVERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Ada-SADMM, full": (AdaSADMM(metric=Full(refresh=0.05), eta=1.0), {}),
     "Ada-SADMM, no step to tune": (AdaSADMM(average="step-weighted"), {}),
     "batch ADMM": (ADMM(), {}),
+    "augmented Lagrangian": (ALM(), {}),
 }
 
 
@@ -53,10 +54,10 @@ def digits(seed: int = 0) -> tuple[Problem, np.ndarray, np.ndarray]:
 def lines(epochs: float = 2.0) -> Iterator[Line]:
     """Each algorithm's line, as soon as it is known."""
     problem, X_test, y_test = digits()
-    optimum = solve(problem, ADMM(), tol=1e-6, epochs=5000).certificate
+    optimum = solve(problem, ALM(), tol=1e-8).certificate
     assert optimum is not None
     for name, (solver, options) in SOLVERS.items():
-        if not isinstance(solver, ADMM):
+        if not isinstance(solver, ALL_ROWS):
             options = {"epochs": epochs, **options}
         result = solve(problem, solver, **options)
         objective = problem.objective(result.w_average)

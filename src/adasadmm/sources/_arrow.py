@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -157,14 +158,17 @@ class TableSource(Source):
 
     group_name: str
 
+    @abstractmethod
     def _schema(self, path: str) -> Any:
-        raise NotImplementedError
+        """The names and types of a file's columns."""
 
+    @abstractmethod
     def _groups(self, path: str) -> int:
-        raise NotImplementedError
+        """How many parts a file has, once its columns were found right."""
 
+    @abstractmethod
     def _batches(self, path: str, group: int, names: list[str]) -> Iterator[Any]:
-        raise NotImplementedError
+        """The rows of a part in blocks, the columns of these names."""
 
 
 def _is_number(kind: Any) -> bool:
