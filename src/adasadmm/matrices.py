@@ -7,7 +7,7 @@ Each variety of an array (Fortran order, read-only, 32-bit, ...) would be compil
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,6 +160,13 @@ def pieces(M: Rows) -> list[slice]:
     return [slice(first, last) for first, last in itertools.pairwise(ends)]
 
 
+def blocks_of(M: Rows, piece: slice) -> Iterator[slice]:
+    """The rows of a piece in blocks that stay in the cache when they are dense."""
+    rows = max(1, _GRAM_BLOCK // max(1, M.shape[1]))
+    for start in range(piece.start, piece.stop, rows):
+        yield slice(start, min(start + rows, piece.stop))
+
+
 def size(M: Rows) -> int:
     """The numbers that are stored."""
     return size(M.rows) if isinstance(M, WithIntercept) else M.values.size if isinstance(M, Dense) else M.data.size
@@ -182,9 +189,7 @@ def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
         if short:
             add_gram(M, weights, piece.start, piece.stop, total)
             return total
-        rows = max(1, _GRAM_BLOCK // max(1, M.shape[1]))
-        for start in range(piece.start, piece.stop, rows):
-            chosen = slice(start, min(start + rows, piece.stop))
+        for chosen in blocks_of(M, piece):
             block = dense_block(M, chosen)
             total += (block * weights[chosen, None]).T @ block
         return total
@@ -208,8 +213,12 @@ def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
     """``sum_i weights_i M_ij^2`` for each column j."""
     if isinstance(M, WithIntercept):
         return np.append(gram_diagonal(M.rows, weights), weights.sum())
-    squares = M.values**2 if isinstance(M, Dense) else to_scipy(M._replace(data=M.data**2))
-    return squares.T @ weights
+    if not isinstance(M, Dense):
+        return to_scipy(M._replace(data=M.data**2)).T @ weights
+    total = np.zeros(M.shape[1])
+    for rows in blocks_of(M, slice(0, M.shape[0])):  # a square of all of X would be read from memory once more
+        total += weights[rows] @ M.values[rows] ** 2
+    return total
 
 
 def taken(M: Rows, rows: np.ndarray) -> Rows:
