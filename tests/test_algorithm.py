@@ -342,6 +342,18 @@ def test_what_the_trace_says(case):
         trace["objective"][0] = 0.0
 
 
+@pytest.mark.parametrize("weight", [1.0, 0.7])
+@pytest.mark.compiled  # 200,000 iterations
+def test_the_pull_of_the_edges_stays_that_of_their_slacks(weight):
+    """The loop changes it only where an edge has moved: what that rounds off must not add up."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 6)), np.sign(rng.normal(size=1000))
+    A = weight * graphs.incidence([(0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (2, 5)], d=6)
+    problem = Problem(X, y, loss=Hinge(), penalty=L1(0.02), A=A, gamma=0.01)
+    state = solve(problem, AdaSADMM(eta=0.5, beta=0.5), epochs=200).run.state
+    np.testing.assert_allclose(state.pull, A.T @ state.slack, rtol=0.0, atol=1e-12)
+
+
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 

@@ -207,30 +207,21 @@ def _(B, model, beta, state):
 
 @argmin_v_and_ascend.register
 def _(B: Edgewise, model, beta, state):
-    # Edges that follow each other share their first end and would wait for each other's sum: four far apart go side by
-    # side. v is not kept (`show_v`).
-    state.pull[:] = 0.0
-    quarter = len(state.theta) // 4
-    for k in range(quarter):
-        visit_edge(B, model, beta, state, k)
-        visit_edge(B, model, beta, state, k + quarter)
-        visit_edge(B, model, beta, state, k + 2 * quarter)
-        visit_edge(B, model, beta, state, k + 3 * quarter)
-    for k in range(4 * quarter, len(state.theta)):
-        visit_edge(B, model, beta, state, k)
-
-
-@inlined
-def visit_edge(B, model, beta, state, k):
-    """By Moreau's identity the prox of the penalty's conjugate gives theta_{t+1} without v_{t+1}."""
-    i, j = B.first[k], B.second[k]
-    gap = at(B.weight, k) * (state.w[i] - state.w[j]) - at(B.b, k, 0.0)
-    before = state.theta[k]
-    theta = penalties.dual_prox_at(model.penalty, k, before - beta * gap, beta)
-    state.theta[k] = theta
-    slack = at(B.weight, k) * (theta + theta - before)
-    state.pull[i] += slack
-    state.pull[j] -= slack
+    # Most edges stay where they are, at a bound of the penalty's conjugate: only the others change the pull. v is not
+    # kept (`show_v`).
+    for k in range(len(state.theta)):
+        i, j = B.first[k], B.second[k]
+        gap = at(B.weight, k) * (state.w[i] - state.w[j]) - at(B.b, k, 0.0)
+        before = state.theta[k]
+        # By Moreau's identity the prox of the penalty's conjugate gives theta_{t+1} without v_{t+1}.
+        theta = penalties.dual_prox_at(model.penalty, k, before - beta * gap, beta)
+        state.theta[k] = theta
+        slack = theta + theta - before
+        if slack != state.slack[k]:
+            change = at(B.weight, k) * (slack - state.slack[k])
+            state.slack[k] = slack
+            state.pull[i] += change
+            state.pull[j] -= change
 
 
 @compiled

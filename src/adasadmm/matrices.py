@@ -136,18 +136,31 @@ def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     return ends[:, 0].copy(), ends[:, 1].copy(), values[:, 0].copy()
 
 
-@compiled
-def product(M, x, out):
+def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
     """``out = M x``."""
-    for i in range(len(out)):
+    side_by_side(lambda rows: product_of_rows(M, x, rows.start, rows.stop, out), pieces(M))
+
+
+def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
+    """``out = M' x``: the sum over pieces of M, in their order."""
+
+    def of_piece(rows: slice) -> np.ndarray:
+        part = np.zeros_like(out)
+        add_rows(M, x, rows.start, rows.stop, part)
+        return part
+
+    out[:] = sum(side_by_side(of_piece, pieces(M)))
+
+
+@compiled
+def product_of_rows(M, x, first, last, out):
+    for i in range(first, last):
         out[i] = row_dot(M, i, x)
 
 
 @compiled
-def transposed_product(M, x, out):
-    """``out = M' x``."""
-    out[:] = 0.0
-    for i in range(len(x)):
+def add_rows(M, x, first, last, out):
+    for i in range(first, last):
         if x[i] != 0.0:
             add_row(M, i, x[i], out)
 

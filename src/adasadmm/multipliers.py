@@ -29,7 +29,7 @@ from . import duality, losses, matrices, penalties
 from ._jit import compiled, is_registered
 from ._threads import side_by_side
 from .batch import BatchRun
-from .matrices import add_row, row_dot
+from .matrices import add_row
 from .problem import Problem
 
 __all__ = ["MultiplierRun"]
@@ -86,13 +86,6 @@ def slope_of_rows(loss, block, Xw, u, beta_z, Xp, length, first, last):
         target = Xw[i] + length * Xp[i] + u[i]
         total += block.c[i] * beta_z * (target - losses.prox(loss, target, 1.0 / beta_z, block.y[i])) * Xp[i]
     return total
-
-
-@compiled
-def predict(X, w, first, last, out):
-    """``X w`` for some rows."""
-    for i in range(first, last):
-        out[i] = row_dot(X, i, w)
 
 
 @compiled
@@ -163,7 +156,7 @@ class MultiplierRun(BatchRun):
                 break
             p = -self._newton(gradient, step)
             Xp, Ap = np.empty_like(self.Xw), self.problem.times_A(p)
-            self._on_rows(lambda rows, p=p, Xp=Xp: predict(self.problem.rows.X, p, rows.start, rows.stop, Xp))
+            matrices.product(self.problem.rows.X, p, Xp)
             length = self._length(p, Xp, Ap, float(gradient @ p))
             state.w[:] += length * p
             self.Xw += length * Xp
