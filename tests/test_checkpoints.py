@@ -20,9 +20,12 @@ from kills import differences, facts, killed_and_resumed
 from adasadmm import (
     ADMM,
     ALM,
+    ASVRGADMM,
     L1,
     OADMM,
     SADMM,
+    SPDHG,
+    SVRGADMM,
     AdaSADMM,
     Box,
     Checkpoint,
@@ -33,6 +36,7 @@ from adasadmm import (
     Hinge,
     Problem,
     Squared,
+    SquaredHinge,
     Status,
     checkpoints,
     graphs,
@@ -116,6 +120,13 @@ def assert_resumes(monkeypatch, folder, problem, solver, looks=(0, 1, 4, 9), **o
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 def test_an_interrupted_run_ends_with_the_same_bits(solver, monkeypatch, folder):
     assert_resumes(monkeypatch, folder, PROBLEM, solver)
+
+
+@pytest.mark.parametrize("solver", [SPDHG(), SVRGADMM(), ASVRGADMM(batch_size=3)], ids=repr)
+def test_an_accurate_run_goes_on_with_its_marks_balance_and_best_dual_value(solver, monkeypatch, folder):
+    problem = Problem(X, Y, **{**PARTS, "loss": SquaredHinge()})
+    monkeypatch.setattr(stochastic, "SLICE_SECONDS", 0.0)  # many looks, inside epochs, too
+    assert_resumes(monkeypatch, folder, problem, solver, looks=(3, 300, 800), epochs=5, tol=0.0)
 
 
 @pytest.mark.parametrize("solver", [AdaSADMM(), ADMM()], ids=repr)

@@ -106,6 +106,8 @@ def test_a_bad_problem_is_refused_with_the_argument_and_the_value(changes, messa
         (lambda: OADMM(0.0), r"eta must be a number > 0, got 0\.0"),
         (lambda: ADMM(beta=-1.0), r"beta must be a number > 0, got -1\.0"),
         (lambda: ADMM(relax=2.0), r"relax must lie between 0 and 2, got 2\.0"),
+        (lambda: ADMM(relax="1.6"), r"relax must lie between 0 and 2, got '1\.6'"),
+        (lambda: AdaSADMM(metric=Full("fast")), r"refresh of Full must be >= 0, got 'fast'"),
     ],
 )
 def test_bad_settings_are_refused(make, message):
@@ -121,11 +123,30 @@ def test_bad_settings_are_refused(make, message):
         ({"samples": [0, 7]}, r"samples must lie between 0 and 2, got 0 to 7"),
         ({"tol": -1.0}, r"tol must be >= 0, got -1\.0"),
         ({"trace_every": 0}, r"trace_every must be > 0, got 0"),
+        ({"seed": -1}, r"seed must be >= 0, got -1"),
     ],
 )
 def test_bad_options_of_a_run_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         solve(build(), AdaSADMM(eta=1.0), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": "2"}, r"epochs must be a number or None, got '2'"),
+        ({"epochs": [2]}, r"epochs must be a number or None, got \[2\]"),
+        ({"tol": "1e-3"}, r"tol must be a number or None, got '1e-3'"),
+        ({"trace_every": None}, r"trace_every must be a number, got None"),
+        ({"seed": "0"}, r"seed must be a whole number, so that a run can be repeated, got '0'"),
+        ({"seed": None}, r"seed must be a whole number, so that a run can be repeated, got None"),
+        ({"callback": 3}, r"callback must be a function of a Snapshot, got 3"),
+    ],
+)
+def test_options_of_the_wrong_kind_say_what_to_pass(options, message):
+    for solver in (AdaSADMM(eta=1.0), ADMM()):
+        with pytest.raises(TypeError, match=message):
+            solve(build(), solver, **options)
 
 
 def test_the_step_of_sadmm_needs_a_ridge():

@@ -46,7 +46,7 @@ class AccurateRun(StochasticRun):
         super().__init__(problem, solver, w, v, theta)
         self.since, self.epochs = 0, 0  # rows since the last epoch ended; epochs
         self.certificate: Certificate | None = None
-        self.certified_at = -1
+        self.certified_at, self.best_dual = -1, -math.inf
         self.epoch_mark = self.balance_mark = self._mark()
 
     # --- its parts ---------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class AccurateRun(StochasticRun):
             of_theta = _distance(np.ones(self.problem.m), now.theta, before.theta)
             beta = _halfway(beta, of_theta, _distance(self.majoriser, now.w, before.w))
         self.travelled = self.travelled + (now.theta - self.theta_first) / self.beta
-        self.theta_first = now.theta
+        self.theta_first = now.theta.copy()
         self.method = self.method._replace(step=stepsizes.Constant(eta), Q=self._quadratic(beta), beta=beta)
 
     # --- what is known of the point ----------------------------------------------------------------------------------
@@ -144,8 +144,8 @@ class AccurateRun(StochasticRun):
         dual = isinstance(kind, DualCoordinates)
         s = kind.s if dual else duality.slopes(self.problem, self.problem.predictions(w))
         found = duality.certify(self.problem, w, self.state.v, s, self.state.theta)
-        best = self.certificate.dual if self.certificate is not None else -math.inf
-        self.certificate = duality.with_dual(self.problem, found, max(found.dual, best))
+        self.best_dual = max(found.dual, self.best_dual)
+        self.certificate = duality.with_dual(self.problem, found, self.best_dual)
         self.certified_at = self.iteration
         return self.certificate
 
@@ -155,13 +155,20 @@ class AccurateRun(StochasticRun):
         return super()._arrays() + [x for x in self.method.subgradient if isinstance(x, np.ndarray)]
 
     def save(self) -> Any:
-        changing = self.method, self.since, self.epochs, self.epoch_mark, self.balance_mark
-        return super().save(), changing, self.travelled, self.theta_first
+        """Also the two marks, whose arrays are never written to, and what the last balance found."""
+        arrays, numbers = super().save()
+        (epoch, *at_epoch), (balance, *at_balance) = self.epoch_mark, self.balance_mark
+        found = self.since, self.epochs, epoch, balance, float(self.method.step.eta), self.beta, self.best_dual
+        return [*arrays, *at_epoch, *at_balance, self.travelled], (*numbers, *found)
 
     def load(self, saved: Any) -> None:
-        kept, changing, self.travelled, self.theta_first = saved
-        self.method, self.since, self.epochs, self.epoch_mark, self.balance_mark = changing
-        super().load(kept)
+        arrays, (visits, seconds, self.since, self.epochs, epoch, balance, eta, beta, self.best_dual) = saved
+        *arrays, self.travelled = arrays
+        own, marks = arrays[:-8], arrays[-8:]
+        self.epoch_mark, self.balance_mark = Mark(epoch, *marks[:4]), Mark(balance, *marks[4:])
+        self.method = self.method._replace(step=stepsizes.Constant(eta), Q=self._quadratic(beta), beta=beta)
+        self.certified_at = -1
+        super().load((own, (visits, seconds)))
 
     def fork(self, problem: Problem) -> StochasticRun:
         """A copy that goes on; on other rows a new run from the same point."""
@@ -169,7 +176,7 @@ class AccurateRun(StochasticRun):
             return AccurateRun(problem, self.solver, self.w_average, self.state.v, self.state.theta)
         fork = super().fork(problem)
         if problem is not self.problem:  # another penalty: another dual problem, another balance
-            fork.certificate, fork.epochs = None, 0  # type: ignore[attr-defined]
+            fork.certificate, fork.best_dual, fork.epochs = None, -math.inf, 0  # type: ignore[attr-defined]
         return fork
 
 

@@ -105,6 +105,9 @@ def solve(
     if start is not None and not isinstance(start, Result):
         raise TypeError(f"start must be a Result of solve, got {type(start).__name__}")
     _check_run(epochs, order, tol, trace_every)
+    _check_seed(seed)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function of a Snapshot, got {callback!r}")
     _check_checkpoint(checkpoint, resume)
     check_fits(solver, problem)
     if polish:
@@ -341,6 +344,10 @@ def _check_checkpoint(checkpoint: Any, resume: bool) -> None:
 
 
 def _check_run(epochs: Any, order: str, tol: Any, trace_every: float) -> None:
+    for name, number in (("epochs", epochs), ("tol", tol), ("trace_every", trace_every)):
+        optional = name != "trace_every"
+        if not isinstance(number, (int, float, np.number)) and not (number is None and optional):
+            raise TypeError(f"{name} must be a number{' or None' if optional else ''}, got {number!r}")
     if epochs is not None and not 0.0 <= epochs < math.inf:
         raise ValueError(f"epochs must be >= 0 and finite, got {epochs}")
     if order not in ORDERS:
@@ -349,3 +356,10 @@ def _check_run(epochs: Any, order: str, tol: Any, trace_every: float) -> None:
         raise ValueError(f"tol must be >= 0, got {tol}")
     if not trace_every > 0.0:
         raise ValueError(f"trace_every must be > 0, got {trace_every}")
+
+
+def _check_seed(seed: Any) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise TypeError(f"seed must be a whole number, so that a run can be repeated, got {seed!r}")
+    if seed < 0:
+        raise ValueError(f"seed must be >= 0, got {seed}")

@@ -66,8 +66,10 @@ class AdaSADMM:
                 f"metric: {self.metric!r} has no metrics.start; use one of {', '.join(METRICS)}, "
                 "or register metrics.start, metrics.observe and metrics.apply for your own"
             )
-        elif isinstance(self.metric, metrics.Full) and not 0.0 <= self.metric.refresh < math.inf:
-            raise ValueError(f"refresh of Full must be >= 0, got {self.metric.refresh}")
+        elif isinstance(self.metric, metrics.Full):
+            refresh = self.metric.refresh
+            if not (_is_number(refresh) and 0.0 <= refresh < math.inf):
+                raise ValueError(f"refresh of Full must be >= 0, got {refresh!r}")
         _check_eta(self.eta, ("auto",))
         _check_positive("a", self.a)
         _check_beta(self.beta)
@@ -138,8 +140,8 @@ class ADMM:
 
     def __post_init__(self) -> None:
         _check_beta(self.beta)
-        if not 0.0 < self.relax < 2.0:
-            raise ValueError(f"relax must lie between 0 and 2, got {self.relax}")
+        if not (_is_number(self.relax) and 0.0 < self.relax < 2.0):
+            raise ValueError(f"relax must lie between 0 and 2, got {self.relax!r}")
 
 
 @dataclasses.dataclass(frozen=True)
