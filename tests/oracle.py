@@ -175,6 +175,11 @@ def diagonal(gradients, a, kept):
     return np.diag(a + np.sqrt(np.sum(np.square(gradients), axis=0)))
 
 
+def isotropic(gradients, a, kept):
+    """One scale for all coordinates, from the gradients before the last."""
+    return (a + np.linalg.norm(gradients[:-1])) * np.eye(len(gradients[0]))
+
+
 def full(gradients, a, kept):
     return a * np.eye(len(gradients[0])) + root(np.transpose(gradients) @ gradients)
 
@@ -209,9 +214,9 @@ def inverse_sqrt(c):
     return lambda t, W: c / np.sqrt(t)
 
 
-def travelled(first, order):
-    """Half of how far the run has come, in the max-norm (``order`` inf) or the 2-norm."""
-    return lambda t, W: max(first, *(np.linalg.norm(w - W[0], order) for w in W)) / 2
+def travelled(first, order, share=0.5):
+    """A share of how far the run has come, in the max-norm (``order`` inf) or the 2-norm."""
+    return lambda t, W: share * max(first, *(np.linalg.norm(w - W[0], order) for w in W))
 
 
 # --- the algorithms --------------------------------------------------------------------------------------------------
@@ -258,8 +263,12 @@ def algorithm1(
     w_step="exact",
     box=None,
     start=None,
+    at_mean=0.0,
 ):
-    """Algorithm 1 from ``start`` (w_1, v_1, theta_1) or zero; ``box`` is a set of w that the w-step itself respects."""
+    """Algorithm 1 from ``start`` (w_1, v_1, theta_1) or zero; ``box`` is a set of w that the w-step itself respects.
+
+    The slopes are taken at w, or ``at_mean`` of the way to the mean of the iterates weighted by the squares of eta.
+    """
     d = X.shape[1]
     A, B, b, *_ = constraint
     c = np.ones(len(y)) * weights / np.mean(weights)
@@ -269,7 +278,10 @@ def algorithm1(
     for t, first in enumerate(range(0, len(samples), batch_size), start=1):
         rows = samples[first : first + batch_size]
         etas.append(eta(t, W))
-        g = np.mean((c * slope(loss, X @ w, y))[rows, None] * X[rows], axis=0) + gamma * w
+        squares = np.square(etas[:-1])
+        mean = squares @ W[1:] / squares.sum() if len(squares) else w
+        z = X @ (at_mean * mean + (1 - at_mean) * w)
+        g = np.mean((c * slope(loss, z, y))[rows, None] * X[rows], axis=0) + gamma * w
         gradients.append(g)
         # The linearised step is the exact one in the metric H_t + eta (M - beta A'A).
         H = metric(gradients, a, kept) / etas[-1] + M - beta * A.T @ A

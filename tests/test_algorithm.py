@@ -150,10 +150,48 @@ def test_auto_settings_are_in_units_of_the_first_gradient():
     unit = np.abs(oracle.slope(Hinge(), 0.0, y[0]) * X[0]).max()
     solver = AdaSADMM(beta="auto", a=0.7, average="step-weighted")
     result = solve(case.problem, solver, samples=SAMPLES)
-    history = case.history(a=0.7 * unit, beta=unit**2, eta=oracle.travelled(1e-3 / unit, np.inf))
+    history = case.history(a=0.7 * unit, beta=unit**2, eta=oracle.travelled(1e-2 / unit, np.inf))
     assert_same_run(result, history, case.problem)
     squares = np.square(history.etas)
     assert_close(result.w_average, history.w_average(squares / np.cumsum(squares)))
+
+
+def step_of_its_own(case, *distance):
+    """What the oracle needs for ``eta="auto"``: a, and a step size."""
+    X, y = case.data
+    unit = np.abs(oracle.slope(Hinge(), 0.0, y[0]) * X[0]).max()
+    return {"a": unit, "eta": oracle.travelled(1e-2 / unit, *distance)}
+
+
+@pytest.mark.parametrize("w_step", ["linearized", "exact"])
+def test_sadmm_with_a_step_of_its_own_counts_the_gradients(w_step):
+    case = Case("hinge", "l1", "identity", w_step, "csr")
+    result = solve(case.problem, SADMM("auto", beta=1.3, w_step=w_step), samples=SAMPLES)
+    history = case.history(metric=oracle.isotropic, **step_of_its_own(case, 2, 1.0))
+    assert_same_run(result, history, case.problem)
+
+
+def test_schedule_free_takes_its_slopes_near_the_mean():
+    case = Case("hinge", "l1", "diagonal", "linearized", "csr")
+    result = solve(case.problem, AdaSADMM(beta=1.3, average="schedule-free"), samples=SAMPLES)
+    history = case.history(at_mean=solvers.AT_MEAN, **step_of_its_own(case, np.inf))
+    assert_same_run(result, history, case.problem)
+    squares = np.square(history.etas)
+    assert_close(result.w_average, history.w_average(squares / np.cumsum(squares)))
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "identity", "lagging"])
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_unit_of_the_features_does_not_matter_to_auto(metric, scale):
+    """(c X, c^2 gamma, c nu) is the same problem in other words."""
+    X, y = Case("hinge", "l1", "diagonal", "linearized", "dense").data
+    solver = AdaSADMM(METRICS[metric][0], beta="auto", average="auto")
+
+    def run(c):
+        parts = {"loss": Hinge(), "penalty": L1(0.05 * c), "A": np.eye(D), "gamma": 0.01 * c**2}
+        return solve(Problem(c * X, y, **parts), solver, samples=SAMPLES)
+
+    assert_close(scale * run(scale).w_average, run(1.0).w_average, 1e-6)
 
 
 def test_the_lagging_metric_takes_fewer_roots_and_another_way():

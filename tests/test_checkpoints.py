@@ -74,7 +74,7 @@ FULL_PRODUCT = [
         ("identity", "diagonal", "full", Full(0.05)),
         ("auto", 1.0),
         ("linearized", "exact"),
-        ("uniform", "polynomial", "step-weighted", "last"),
+        ("uniform", "auto", "step-weighted", "schedule-free", "last"),
         (1, 16),
     )
 ]

@@ -31,6 +31,7 @@ ROOMS = [  # a file imports only files above it
     "algorithm",
     "gradients",
     "scaling",
+    "ascent",
     "solvers",
     "trace",
     "checkpoints",

@@ -7,6 +7,8 @@ The subgradient of a batch has noise that only a falling step can tame. Here eac
   gradients: its linearised w-step and its v- and theta-steps are a primal-dual step of the constraint already.
 - ``VarianceReduced``: the slopes at an earlier point, whose whole gradient is known. A batch corrects it by how much
   its own slopes have changed since. With it Algorithm 1 is SVRG-ADMM, and with momentum ASVRG-ADMM.
+
+``AtMean`` remembers no row: the subgradient is taken near the mean of the iterates, as schedule-free averaging does.
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from . import losses
 from .algorithm import subgradient
 from .matrices import add_row, row_dot
 
-__all__ = ["DualCoordinates", "VarianceReduced"]
+__all__ = ["AtMean", "DualCoordinates", "VarianceReduced"]
+
+
+class AtMean(NamedTuple):
+    """g_t is taken between the mean of the iterates, of which there is ``share``, and w_t."""
+
+    share: float
 
 
 class DualCoordinates(NamedTuple):
@@ -40,6 +48,15 @@ class VarianceReduced(NamedTuple):
     slopes: np.ndarray
     gradient: np.ndarray
     momentum: float
+
+
+@subgradient.register
+def _(kind: AtMean, model, method, block, state, batch):
+    for i in batch:
+        z = kind.share * row_dot(block.X, i, state.w_average) + (1.0 - kind.share) * row_dot(block.X, i, state.w)
+        slope = losses.slope(model.loss, z, block.y[i])
+        if slope != 0.0:
+            add_row(block.X, i, block.c[i] * slope / len(batch), state.g)
 
 
 @subgradient.register

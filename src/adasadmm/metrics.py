@@ -53,6 +53,14 @@ class Full(NamedTuple):
     refresh: float = 0.0
 
 
+class Isotropic(NamedTuple):
+    """``H_t = (a + |(g_1, ..., g_{t-1})|) I``: one scale for all, what "identity" becomes with ``eta="auto"``.
+
+    A step size that is a distance needs a metric that counts gradients. g_t itself is left out, because all of it is
+    known only when the first coordinates have moved.
+    """
+
+
 class DiagonalState(NamedTuple):
     squares: np.ndarray
     h: np.ndarray
@@ -112,6 +120,11 @@ class IdentityState(NamedTuple):
     h: np.ndarray
 
 
+class IsotropicState(NamedTuple):
+    h: np.ndarray
+    sums: np.ndarray  # of the squares of all gradients; its root before the last
+
+
 ROOTS = FullState, LaggingState  # they know their a
 
 
@@ -151,6 +164,31 @@ def _(H: IdentityState, g):
 @observe_at.register
 def _(H: IdentityState, j, g, a):
     return 1.0
+
+
+@start.register
+def _(metric: Isotropic, d):
+    return IsotropicState(np.zeros(d), np.zeros(2))
+
+
+@observe.register
+def _(H: IsotropicState, g):
+    for j in range(len(g)):
+        observe_at(H, j, g[j], 0.0)
+
+
+@observe_at.register
+def _(H: IsotropicState, j, g, a):
+    if j == 0:
+        H.sums[1] = np.sqrt(H.sums[0])
+    H.sums[0] += g * g
+    return a + H.sums[1]
+
+
+@apply.register
+def _(H: IsotropicState, x, out):
+    for j in range(len(x)):
+        out[j] = H.sums[1] * x[j]
 
 
 @observe_at.register
@@ -305,6 +343,12 @@ def _(H, a, inverse_eta, Q, rhs, out):  # a metric of the user's own: conjugate 
 @solve.register
 def _(H: IdentityState, a, inverse_eta, Q, rhs, out):
     H.h[:] = inverse_eta
+    quadratics.solve(Q, H.h, rhs, out)
+
+
+@solve.register
+def _(H: IsotropicState, a, inverse_eta, Q, rhs, out):
+    H.h[:] = inverse_eta * (a + H.sums[1])
     quadratics.solve(Q, H.h, rhs, out)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from . import averages, losses, matrices, metrics, quadratics, stepsizes
 from ._jit import is_registered
 from .algorithm import Explicit, Implicit, Method
+from .gradients import AtMean
 from .matrices import add_row, as_part, row_dot
 from .penalties import SEPARABLE_SETS
 from .problem import Problem
@@ -19,9 +20,10 @@ from .problem import Problem
 __all__ = ["ADMM", "ALM", "ASVRGADMM", "OADMM", "SADMM", "SPDHG", "SVRGADMM", "AdaSADMM"]
 
 METRICS = {"identity": metrics.Identity(), "diagonal": metrics.Diagonal(), "full": metrics.Full()}
-AVERAGES = ("uniform", "polynomial", "step-weighted", "last")
+AVERAGES = ("auto", "uniform", "polynomial", "step-weighted", "schedule-free", "last")
 W_STEPS = ("exact", "linearized")
-FIRST_DISTANCE = 1e-3  # how far the first step of eta="auto" reaches, as a fraction of loss / gradient
+FIRST_DISTANCE = 1e-2  # how far the first step of eta="auto" reaches, as a fraction of loss / gradient
+AT_MEAN = 0.9  # how near to the mean "schedule-free" takes its subgradients
 ITERATIONS_AN_EPOCH, RARER_AN_EPOCH = 6000, 1100  # what batch_size="auto" leaves
 LEAST_ITERATIONS = 100  # in an epoch of the solvers for high accuracy
 UNIT_ROWS = 1000  # from which the sizes of a gradient and of the loss are taken
@@ -46,8 +48,10 @@ class AdaSADMM:
     batch_size : int or "auto"
         Rows of an iteration. "auto" is 1 unless there are so many rows that fewer iterations lose next to nothing
         (`rows_of_an_iteration`).
-    average : {"uniform", "polynomial", "step-weighted", "last"}
-        Which mean ``result.w_average`` is.
+    average : {"uniform", "auto", "polynomial", "step-weighted", "schedule-free", "last"}
+        Which mean ``result.w_average`` is. "auto" is "polynomial", the best on the whole; "uniform" is the theorems',
+        and with ``eta="auto"`` slow to forget the small first steps. "schedule-free" also takes the subgradients near
+        its mean, to which the theorems do not apply.
     """
 
     metric: Any = "diagonal"
@@ -86,8 +90,8 @@ class SADMM:
 
     Parameters
     ----------
-    eta : "1/(gamma t)" or float or a step size of `adasadmm.stepsizes`
-        A number c means ``c / sqrt(t)``.
+    eta : "1/(gamma t)" or "auto" or float or a step size of `adasadmm.stepsizes`
+        A number c means ``c / sqrt(t)``; "auto" is the distance travelled over the norm of all gradients so far.
     beta, w_step, batch_size
         As for `AdaSADMM`.
     """
@@ -98,7 +102,7 @@ class SADMM:
     batch_size: Any = 1
 
     def __post_init__(self) -> None:
-        _check_eta(self.eta, ("1/(gamma t)",))
+        _check_eta(self.eta, ("1/(gamma t)", "auto"))
         _check_beta(self.beta)
         _check_choice("w_step", self.w_step, W_STEPS)
         _check_batch_size(self.batch_size)
@@ -222,7 +226,7 @@ def method(solver: Any, problem: Problem, w: np.ndarray) -> Method:
             name = f"metrics.{function.__name__}"
             raise TypeError(f"metric: {type(H).__name__}, its state, has no {name}; register one with @adasadmm.{name}")
     return Method(
-        subgradient=Implicit(np.empty(problem.d)) if isinstance(solver, OADMM) else Explicit(),
+        subgradient=_subgradient(solver, problem),
         metric=H._replace(a=a) if isinstance(H, metrics.ROOTS) else H,
         a=a,
         step=step,
@@ -341,18 +345,26 @@ def memory() -> float:
 
 def _metric(solver: Any) -> Any:
     metric = getattr(solver, "metric", "identity")
-    return METRICS[metric] if isinstance(metric, str) else as_part(metric, "metric")
+    metric = METRICS[metric] if isinstance(metric, str) else as_part(metric, "metric")
+    scaled = isinstance(metric, metrics.Identity) and getattr(solver, "eta", None) == "auto"
+    return metrics.Isotropic() if scaled else metric
 
 
 def _is_diagonal(solver: Any) -> bool:
-    return isinstance(_metric(solver), (metrics.Identity, metrics.Diagonal))
+    return isinstance(_metric(solver), (metrics.Identity, metrics.Isotropic, metrics.Diagonal))
+
+
+def _subgradient(solver: Any, problem: Problem) -> Any:
+    if isinstance(solver, OADMM):
+        return Implicit(np.empty(problem.d))
+    return AtMean(AT_MEAN) if getattr(solver, "average", "") == "schedule-free" else Explicit()
 
 
 def _average(solver: Any) -> Any:
     name = getattr(solver, "average", "uniform")
-    if name == "step-weighted":
+    if name in ("step-weighted", "schedule-free"):
         return averages.StepWeighted(np.zeros(1))
-    return {"uniform": averages.Uniform(), "polynomial": averages.Polynomial(), "last": averages.Last()}[name]
+    return {"uniform": averages.Uniform(), "last": averages.Last()}.get(name, averages.Polynomial())
 
 
 def _step(solver: Any, problem: Problem, metric: Any, reach: float, w: np.ndarray) -> Any:
@@ -360,7 +372,8 @@ def _step(solver: Any, problem: Problem, metric: Any, reach: float, w: np.ndarra
     if is_registered(stepsizes.size, eta):
         return as_part(eta, "eta")
     if eta == "auto":
-        return stepsizes.Auto(w.copy(), np.array([reach]), isinstance(metric, metrics.Diagonal))
+        share = 1.0 if isinstance(metric, metrics.Isotropic) else 0.5
+        return stepsizes.Auto(w.copy(), np.array([reach]), isinstance(metric, metrics.Diagonal), share)
     if eta == "1/(gamma t)":
         positive = problem.gamma[problem.gamma > 0.0]
         if not positive.size:

@@ -30,11 +30,12 @@ class InverseSqrt(NamedTuple):
 
 
 class Auto(NamedTuple):
-    """The step that Theorem 2 asks for, with the distance taken from the run itself.
+    """The step that Theorems 2 and 3 ask for, with the distance taken from the run itself.
 
     Theorem 2 wants ``eta = D / sqrt(2)``, where D bounds the distances between iterates. The run knows how far it has
-    come: ``eta_t = 1/2 max_{s <= t} |w_s - w_1|``, at first a small distance. For the diagonal metric distances are
-    measured in the max-norm of Theorem 2, for the others in the 2-norm of Theorem 3.
+    come: ``eta_t = share max_{s <= t} |w_s - w_1|``, at first a hundredth of loss / gradient. For the diagonal metric
+    distances are measured in the max-norm of Theorem 2, for the others in the 2-norm of Theorem 3. The share is 1/2;
+    1, as in DoG, for a metric with one scale for all coordinates, which is larger than each of them needs.
 
     ``travelled`` holds the largest distance so far.
     """
@@ -42,6 +43,7 @@ class Auto(NamedTuple):
     first: np.ndarray
     travelled: np.ndarray
     max_norm: bool
+    share: float
 
 
 @generic
@@ -73,4 +75,4 @@ def _(step: Auto, t, w):
         largest = max(largest, distance)
     distance = largest if step.max_norm else np.sqrt(squares)
     step.travelled[0] = max(step.travelled[0], distance)
-    return 0.5 * step.travelled[0]
+    return step.share * step.travelled[0]

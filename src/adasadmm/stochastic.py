@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import duality, duality_source, losses, matrices, quadratics, solvers
+from . import ascent, duality, duality_source, losses, matrices, quadratics, solvers
 from .algorithm import Edgewise, Method, State, algorithm1, first_state, model_of, next_gradient, show_v
 from .matrices import to_scipy
 from .problem import Block, Problem
@@ -143,16 +143,26 @@ class StochasticRun:
         return all(np.isfinite(array).all() for array in arrays)  # an infinite metric would freeze w in silence
 
     def certify(self) -> Certificate:
-        """The certificate of the average, its dual point from the slopes there."""
+        """The certificate of the average, its dual point from the slopes there and a few dual steps."""
         w = self.w_average
         if self.problem.source is None:
-            s = duality.slopes(self.problem, self.problem.predictions(w))
-            return duality.certify(self.problem, w, self.v_mean, s, self.state.theta)
+            return self._certify_in_memory(w)
         if self.certified is None or self.certified[0] != self.iteration:  # passes over files: not twice
             slopes_at = functools.partial(_slopes_at, self.problem.loss, w)
             found = duality_source.certify(self.problem, w, self.v_mean, slopes_at, self.state.theta)
             self.certified = self.iteration, found
         return self.certified[1]
+
+    def _certify_in_memory(self, w: np.ndarray) -> Certificate:
+        problem, theta = self.problem, self.state.theta.copy()
+        s = duality.slopes(problem, problem.predictions(w))
+        found = duality.certify(problem, w, self.v_mean, s, theta)
+        if ascent.is_possible(problem):
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                ascent.ascend(problem, w, s, theta)
+            if np.isfinite(s).all() and np.isfinite(theta).all():
+                found = max(found, duality.certify(problem, w, self.v_mean, s, theta), key=lambda one: one.dual)
+        return found
 
     # --- save, and go on ---------------------------------------------------------------------------------------------
 

@@ -139,6 +139,8 @@ def bounds(
             f"solver must be AdaSADMM(...) or SADMM(...), got {solver!r}: the theorems are about steps along "
             "g_t = l'(w_t, xi_t), OADMM and ADMM keep the loss itself"
         )
+    if getattr(solver, "average", "") == "schedule-free":
+        raise ValueError('average must not be "schedule-free": the theorems are about subgradients at w_t')
     if problem.source is not None:
         raise ValueError("the bounds are of a run over rows in memory, X of this problem is a source")
     samples = np.ascontiguousarray(samples, dtype=np.int64).reshape(-1)

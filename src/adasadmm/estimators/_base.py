@@ -85,7 +85,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [NOT_NEGATIVE],
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "average": [StrOptions({"auto", "uniform", "polynomial", "step-weighted", "last"})],
+        "average": [StrOptions({"auto", "uniform", "polynomial", "step-weighted", "schedule-free", "last"})],
         "shuffle": ["boolean"],
         "fit_intercept": ["boolean"],
         "warm_start": ["boolean"],

@@ -87,16 +87,13 @@ def as_solver(estimator: Any, problem: Problem, streaming: bool = False) -> Any:
     if name == "sadmm":
         eta = "1/(gamma t)" if estimator.eta == "auto" else estimator.eta
         return SADMM(eta=eta, beta=estimator.beta, batch_size=estimator.batch_size)
-    average = estimator.average
-    if average == "auto":
-        average = "step-weighted" if estimator.eta == "auto" else "uniform"
     return AdaSADMM(
         metric=Full(refresh=0.05) if name == "ada-full" else "diagonal",
         eta=estimator.eta,
         a=estimator.a,
         beta=estimator.beta,
         batch_size=estimator.batch_size,
-        average=average,
+        average=estimator.average,
     )
 
 

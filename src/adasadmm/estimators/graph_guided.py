@@ -62,7 +62,7 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     tol : float
         Relative duality gap.
     batch_size : "auto" or int
-    average : {"auto", "uniform", "polynomial", "step-weighted", "last"}
+    average : {"auto", "uniform", "polynomial", "step-weighted", "schedule-free", "last"}
     shuffle : bool
         Visit the rows of each epoch in a random order.
     fit_intercept : bool

@@ -1,0 +1,123 @@
+"""Dual coordinate steps, and what the certificate of a stochastic run proves with them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from adasadmm import (
+    ALM,
+    L1,
+    AdaSADMM,
+    GroupL2,
+    Hinge,
+    Logistic,
+    Problem,
+    Quantile,
+    Squared,
+    ascent,
+    duality,
+    graphs,
+    solve,
+)
+from adasadmm.matrices import WithIntercept, as_rows
+
+ids = {"ids": lambda part: type(part).__name__}
+
+
+def problem(seed=0, loss=Hinge(), n=200, d=8, intercept=False, weights=False, gamma=None, nu=0.02, sparse=False):  # noqa: B008
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)
+    z = X @ np.repeat(rng.normal(size=2), d // 2) + 0.5 * rng.normal(size=n) + 0.3
+    y = np.where(z > 0.0, 1.0, -1.0) if isinstance(loss, (Hinge, Logistic)) else z
+    A = graphs.incidence(graphs.chain(d), d=d)
+    ridge = np.full(d, 1.0 / n if gamma is None else gamma)
+    X = as_rows(sp.csr_array(X) if sparse else X)
+    if intercept:
+        X, A, ridge = WithIntercept(X), sp.hstack([A, sp.csr_array((d - 1, 1))]), np.append(ridge, 0.0)
+    weight = rng.integers(0, 4, size=n).astype(float) if weights else None
+    return Problem(X, y, loss=loss, penalty=L1(nu), A=A, gamma=ridge, sample_weight=weight)
+
+
+def start(case):
+    """Slopes at 0, and no theta."""
+    return duality.slopes(case, np.zeros(case.n)), np.zeros(case.m)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", [Hinge(), Squared()], **ids)
+def test_many_steps_lead_to_the_optimum(loss, sparse, monkeypatch):
+    monkeypatch.setattr(ascent, "PASSES", 300)
+    case = problem(loss=loss, gamma=0.1, sparse=sparse)
+    s, theta = start(case)
+    ascent.ascend(case, np.zeros(case.d), s, theta)
+    best = solve(case, ALM(), tol=1e-10)
+    assert duality.dual_value(case, best.w, s, theta)[0] == pytest.approx(best.certificate.dual, rel=1e-6)
+
+
+def test_each_pass_raises_the_dual_value(monkeypatch):
+    case = problem()
+    values = []
+    for passes in (0, 1, 2, 4, 8):
+        monkeypatch.setattr(ascent, "PASSES", passes)
+        s, theta = start(case)
+        ascent.ascend(case, np.zeros(case.d), s, theta)
+        values.append(duality.dual_value(case, np.zeros(case.d), s, theta)[0])
+    assert values == sorted(set(values))
+
+
+def test_one_step_is_the_best_for_its_coordinate():
+    """No other s_i, and no other theta_k, has a larger dual value."""
+    case = problem(n=30, gamma=0.05)
+    s, theta = start(case)
+    ascent.ascend(case, np.zeros(case.d), s, theta)
+    size = np.sum(as_rows(case.rows.X).values ** 2, axis=1) / 0.05 / case.n
+    q = duality.data_pull(case, s) - case.times_A_transposed(theta)
+    ascent.move_slopes(case.loss, *case.rows, (size, np.zeros(30)), np.full(8, 1 / 0.05), np.array([7]), s, q)
+    best = duality.dual_value(case, np.zeros(8), s, theta)[0]
+    for other in np.linspace(-1.0, 0.0, 21) * case.rows.y[7]:
+        moved = s.copy()
+        moved[7] = other
+        assert duality.dual_value(case, np.zeros(8), moved, theta)[0] <= best + 1e-12
+
+
+def test_where_it_cannot_be_it_is_not_tried():
+    one = {"loss": Hinge(), "penalty": L1(0.1), "A": np.eye(2)}
+    assert ascent.is_possible(Problem(np.eye(2), [1, -1], gamma=[0.0, 1.0], **one))
+    assert not ascent.is_possible(Problem(np.eye(2), [1, -1], gamma=0.0, **one))
+
+
+def test_a_penalty_of_groups_keeps_its_theta():
+    case = problem(gamma=0.1).with_penalty(GroupL2(0.05, [range(0, 3), range(3, 7)]))
+    s, theta = start(case)
+    ascent.ascend(case, np.zeros(case.d), s, theta)
+    assert not theta.any() and s.any()
+
+
+def assert_true(case, certificate):
+    """The optimum, known to 1e-10, lies between primal and dual."""
+    known = solve(case, ALM(), tol=1e-10, epochs=200).certificate
+    assert known.relative_gap <= 1e-9
+    slack = 1e-9 * abs(known.primal)
+    assert certificate.primal >= known.dual - slack
+    assert certificate.dual <= known.primal + slack
+    assert certificate.reason == ""
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", [Hinge(), Logistic(), Squared(), Quantile(0.3)], **ids)
+def test_the_certificate_of_a_stochastic_run_is_true_and_worth_something(loss, intercept):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        n, nu = int(rng.choice([20, 100, 400])), 10.0 ** rng.uniform(-3, 0)
+        case = problem(seed, loss, n, intercept=intercept, weights=seed % 2 == 1, nu=nu)
+        for epochs in (1, 10):
+            certificate = solve(case, AdaSADMM(average="auto", beta="auto"), epochs=epochs).certificate
+            assert_true(case, certificate)
+        assert certificate.relative_gap <= 1.0
+
+
+def test_the_certificate_is_true_with_many_rows():
+    case = problem(1, n=12_000, d=20, intercept=True, weights=True, nu=1 / 12_000)
+    certificate = solve(case, AdaSADMM(average="auto", beta="auto")).certificate
+    assert_true(case, certificate)
+    assert certificate.relative_gap <= 0.2

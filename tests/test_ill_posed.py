@@ -1,0 +1,201 @@
+"""Problems with an answer known by hand, and problems without a good one: both end well."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from adasadmm import (
+    ADMM,
+    ALM,
+    L1,
+    AdaSADMM,
+    GraphGuidedClassifier,
+    GraphGuidedRegressor,
+    GroupL2,
+    Hinge,
+    Logistic,
+    Poisson,
+    Problem,
+    Quantile,
+    Squared,
+    SquaredHinge,
+    graphs,
+    solve,
+)
+
+RNG = np.random.default_rng(0)
+Y = RNG.normal(size=12) + 2.0
+CHAIN = graphs.incidence(graphs.chain(12), d=12)
+ONES = np.ones((12, 1))
+QUICK = AdaSADMM(average="auto", beta="auto")
+
+# --- optima in closed form -------------------------------------------------------------------------------------------
+
+
+def shrunk(y, nu):
+    """The optimum of ``|w - y|^2 / (2 n) + nu |w|_1``."""
+    w = np.sign(y) * np.maximum(np.abs(y) - len(y) * nu, 0.0)
+    return np.sum((w - y) ** 2) / (2 * len(y)) + nu * np.abs(w).sum()
+
+
+def of_groups(y, nu, groups):
+    """The same with the 2-norm of each group."""
+    return sum(
+        np.sum(y[g] ** 2) / (2 * len(y))
+        if np.linalg.norm(y[g]) <= len(y) * nu
+        else nu * np.linalg.norm(y[g]) - len(y) * nu**2 / 2
+        for g in groups
+    )
+
+
+def with_ridge(gamma):
+    """The optimum of ``|w - y|^2 / (2 n) + gamma / 2 |w|^2``."""
+    return np.sum(Y**2) * gamma / (2 * (1 + gamma * len(Y)))
+
+
+def fused(gamma):
+    """The optimum of the same where all w are one number."""
+    m = Y.mean() / (1 + gamma * len(Y))
+    return np.mean((m - Y) ** 2) / 2 + gamma / 2 * len(Y) * m**2
+
+
+GROUPS = [range(0, 4), range(4, 12)]
+CLOSED_FORMS = {
+    "ridge": (dict(X=np.eye(12), y=Y, loss=Squared(), penalty=L1(0.0), A=CHAIN, gamma=0.1), with_ridge(0.1)),
+    "lasso": (dict(X=np.eye(12), y=Y, loss=Squared(), penalty=L1(0.15), A=np.eye(12)), shrunk(Y, 0.15)),
+    "all fused": (dict(X=np.eye(12), y=Y, loss=Squared(), penalty=L1(9.0), A=CHAIN, gamma=0.1), fused(0.1)),
+    "groups": (
+        dict(X=np.eye(12), y=Y, loss=Squared(), penalty=GroupL2(0.4, GROUPS), A=np.eye(12)),
+        of_groups(Y, 0.4, GROUPS),
+    ),
+    "median": (
+        dict(X=ONES, y=Y, loss=Quantile(0.5), penalty=L1(0.0), A=[[0.0]]),
+        np.mean(np.abs(Y - np.median(Y))) / 2,
+    ),
+    "one margin": (dict(X=[[2.0]], y=[1], loss=Hinge(), penalty=L1(0.0), A=[[1.0]], gamma=0.5), 0.5 * 0.5 / 4),
+    "one squared margin": (  # (1 - w)^2 + w^2 / 2 at w = 2/3
+        dict(X=[[1.0]], y=[1], loss=SquaredHinge(), penalty=L1(0.0), A=[[1.0]], gamma=1.0),
+        1.0 / 3.0,
+    ),
+    "odds": (  # three of four are +1: the entropy
+        dict(X=np.ones((4, 1)), y=[1, 1, 1, -1], loss=Logistic(), penalty=L1(0.0), A=[[0.0]]),
+        -0.75 * math.log(0.75) - 0.25 * math.log(0.25),
+    ),
+    "counts": (
+        dict(X=np.ones((4, 1)), y=[0, 1, 2, 5], loss=Poisson(), penalty=L1(0.0), A=[[0.0]]),
+        2.0 - 2.0 * math.log(2.0),
+    ),
+}
+STOCHASTIC = ("ridge", "all fused", "one margin", "median")  # each is compiled for itself
+
+
+def assert_brackets(certificate, optimum):
+    slack = 1e-9 * abs(optimum)
+    assert certificate.dual - slack <= optimum <= certificate.primal + slack
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+@pytest.mark.parametrize("solver", [ADMM(), ALM()], ids=lambda solver: type(solver).__name__)
+def test_primal_and_dual_hold_a_known_optimum_between_them(name, solver):
+    parts, optimum = CLOSED_FORMS[name]
+    certificate = solve(Problem(**parts), solver, tol=1e-10, epochs=20000).certificate
+    assert_brackets(certificate, optimum)
+    assert certificate.primal == pytest.approx(optimum, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", STOCHASTIC)
+@pytest.mark.parametrize("epochs", [1, 100])
+def test_so_do_those_of_a_stochastic_run(name, epochs):
+    parts, optimum = CLOSED_FORMS[name]
+    result = solve(Problem(**parts), QUICK, epochs=epochs)
+    assert_brackets(result.certificate, optimum)
+    if epochs > 1:
+        assert result.certificate.primal == pytest.approx(optimum, rel=0.05)
+
+
+# --- ill-posed -------------------------------------------------------------------------------------------------------
+
+X, SIGNS = RNG.normal(size=(60, 6)), np.repeat([-1.0, 1.0], 30)
+APART = X + 10.0 * SIGNS[:, None] * np.eye(6)[0]  # a plane separates the classes
+each_solver = pytest.mark.parametrize("solver", [ADMM(), ALM(), QUICK], ids=lambda solver: type(solver).__name__)
+
+
+@each_solver
+@pytest.mark.parametrize("loss", [Hinge(), Logistic()], ids=lambda loss: type(loss).__name__)
+def test_separable_data_without_ridge_end_finite_and_with_a_true_bound(loss, solver):
+    """The infimum is 0, which no logistic model attains."""
+    A = graphs.incidence(graphs.chain(6), d=6)
+    case = Problem(APART, SIGNS, loss=loss, penalty=L1(0.0), A=A)
+    result = solve(case, solver, epochs=50)
+    assert np.isfinite(result.w).all()
+    assert result.certificate.dual <= 0.0 <= result.certificate.primal
+    assert case.objective(result.w) <= 0.05 * case.objective(np.zeros(6))
+
+
+@each_solver
+def test_a_penalty_that_fuses_all_leaves_the_model_of_the_sum(solver):
+    """One coefficient for all features is a model of one feature, their sum."""
+    A = graphs.incidence(graphs.chain(6), d=6)
+    case = Problem(X, SIGNS, loss=Logistic(), penalty=L1(1e3), A=A, gamma=0.1)
+    one = Problem(X.sum(axis=1, keepdims=True), SIGNS, loss=Logistic(), penalty=L1(0.0), A=[[0.0]], gamma=0.6)
+    known = solve(one, ALM(), tol=1e-9)
+    result = solve(case, solver, epochs=200, tol=1e-6)
+    assert_brackets(result.certificate, known.certificate.primal)
+    exact = not isinstance(solver, AdaSADMM)
+    assert result.w == pytest.approx(np.full(6, known.w[0]), abs=1e-4 if exact else 0.02)
+
+
+@each_solver
+def test_duplicate_columns_have_the_objective_of_one(solver):
+    """Two copies that a graph joins share the ridge: half of gamma for one column twice as large."""
+    twice, A = np.repeat(X, 2, axis=1), graphs.incidence([[0, 1]], d=12)
+    case = Problem(twice, SIGNS, loss=Logistic(), penalty=L1(0.1), A=A, gamma=0.1)
+    one = Problem(2.0 * X, SIGNS, loss=Logistic(), penalty=L1(0.0), A=np.zeros((1, 6)), gamma=0.2)
+    known = solve(one, ALM(), tol=1e-9).certificate
+    result = solve(case, solver, epochs=200, tol=1e-6)
+    assert_brackets(result.certificate, known.primal)
+    assert case.objective(result.w_average) == pytest.approx(known.primal, rel=1e-5 if solver is not QUICK else 0.01)
+
+
+@each_solver
+def test_a_graph_in_many_components_is_as_many_problems(solver):
+    """Rows of their own for each pair of features: the objective is the mean of the parts'."""
+    blocks, A = sp.block_diag([X[:20, :2], X[20:40, 2:4], X[40:, 4:]], format="csr"), sp.csr_array(np.zeros((3, 6)))
+    A = graphs.incidence([[0, 1], [2, 3], [4, 5]], d=6)
+    case = Problem(blocks, SIGNS, loss=Squared(), penalty=L1(0.03), A=A, gamma=0.1)
+    parts = [
+        solve(
+            Problem(
+                X[20 * k : 20 * k + 20, 2 * k : 2 * k + 2],
+                SIGNS[20 * k : 20 * k + 20],
+                loss=Squared(),
+                penalty=L1(0.09),
+                A=[[1.0, -1.0]],
+                gamma=0.3,
+            ),
+            ALM(),
+            tol=1e-10,
+        )
+        for k in range(3)
+    ]
+    optimum = np.mean([part.certificate.primal for part in parts])
+    result = solve(case, solver, epochs=200, tol=1e-6)
+    assert_brackets(result.certificate, optimum)
+    exact = not isinstance(solver, AdaSADMM)
+    assert result.w == pytest.approx(np.concatenate([part.w for part in parts]), abs=1e-3 if exact else 0.05)
+
+
+@pytest.mark.parametrize("solver", ["auto", "admm", "ada-diag", "sadmm"])
+def test_one_class_only_is_a_clear_error(solver):
+    with pytest.raises(ValueError, match="needs at least 2 classes, y has one class only"):
+        GraphGuidedClassifier("chain", solver=solver).fit(X, np.ones(60))
+
+
+@pytest.mark.parametrize("solver", ["auto", "admm", "ada-diag"])
+@pytest.mark.parametrize("y", [0.0, 5.0])
+def test_a_constant_target_is_the_intercept(solver, y):
+    model = GraphGuidedRegressor("chain", solver=solver, max_iter=200, random_state=0).fit(X, np.full(60, y))
+    off = 1e-2 if solver == "ada-diag" else 1e-3
+    assert model.predict(X) == pytest.approx(np.full(60, y), abs=off * (1.0 + y))
