@@ -52,7 +52,18 @@ _HOME = {
     ),
 }
 _NAMES = {name: home for home, names in _HOME.items() for name in names}
-_MODULES = ("averages", "datasets", "graphs", "losses", "metrics", "penalties", "sources", "stepsizes", "theory")
+_MODULES = (
+    "averages",
+    "datasets",
+    "distributed",
+    "graphs",
+    "losses",
+    "metrics",
+    "penalties",
+    "sources",
+    "stepsizes",
+    "theory",
+)
 
 __all__ = sorted([*_NAMES, *_MODULES])
 

@@ -6,6 +6,10 @@ X is stacked onto A, so that ``z = X w`` is one more block of v whose prox is ea
 
 one matrix for all iterations, and an iteration is one pass over X. C holds the sample weights, so a weight is a
 repetition. The scaled dual u gives ``s = beta_z u``, a slope of each row's loss: a dual point, so the gap is known.
+
+All that is done with rows is a sum over blocks, in their order, of a function of a block and of its z and u, which stay
+with it. So it can be done where the blocks are; and what a worker took along when it ended is made again from the
+history of the run: the w and the beta_z of each iteration are all that z and u depend on.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import functools
 import math
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -27,6 +31,7 @@ from .algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
 from .matrices import add_row, gram, row_dot
 from .problem import Block, Problem
 from .solvers import ALM, memory
+from .sources._base import Memory
 from .trace import Certificate
 
 __all__ = ["BatchRun"]
@@ -60,6 +65,81 @@ def constraint_steps(model, beta, relax, state):
     ascend_theta(model.B, model, beta, state)
 
 
+# --- functions of a block and of its z and u -------------------------------------------------------------------------
+
+
+def start_rows(block: Block, rows: dict, w: np.ndarray) -> bool:
+    z = np.empty(len(block.y))
+    matrices.product(block.X, w, z)
+    rows.update(z=z, u=np.zeros_like(z), version=1)
+    return True
+
+
+def pass_rows(block: Block, rows: dict, loss: Any, relax: float, w: np.ndarray, beta_z: float) -> np.ndarray:
+    """The pass over a block; returns what it pulls at w."""
+
+    def over(piece: slice) -> np.ndarray:
+        out = np.zeros(len(w))
+        pass_over_rows(loss, block, w, beta_z, relax, rows["z"], rows["u"], out, piece.start, piece.stop)
+        return out
+
+    rows["z_before"] = rows["z"].copy()
+    pulls = side_by_side(over, matrices.pieces(block.X))
+    rows["version"] += 1
+    return functools.reduce(np.add, pulls)
+
+
+def scale_rows(block: Block, rows: dict, factor: float) -> np.ndarray:
+    """The duals for another beta_z; returns ``X'C(z - u)``."""
+    rows["u"] /= factor
+    rows["version"] += 1
+    return pull_of_rows(block, rows)
+
+
+def pull_of_rows(block: Block, rows: dict) -> np.ndarray:
+    pull = np.empty(block.X.shape[1])
+    matrices.transposed_product(block.X, block.c * (rows["z"] - rows["u"]), pull)
+    return pull
+
+
+def gram_of_rows(block: Block, rows: dict, n: int) -> np.ndarray:
+    return gram(block.X, block.c / n)
+
+
+def squares_of_rows(block: Block, rows: dict, w: np.ndarray) -> np.ndarray:
+    """The squares of what `balance` looks at: of ``X w - z``, ``X w``, z, the last change of z, and u."""
+    Xw = np.empty(len(block.y))
+    matrices.product(block.X, w, Xw)
+    vectors = Xw - rows["z"], Xw, rows["z"], rows["z"] - rows["z_before"], rows["u"]
+    return np.array([float(block.c @ (vector * vector)) for vector in vectors])
+
+
+class SlopesOfDuals(NamedTuple):
+    """A slope for each row, ``beta_z u``."""
+
+    beta_z: float
+
+    def __call__(self, block: Block, rows: dict) -> np.ndarray:
+        return self.beta_z * rows["u"]
+
+
+def at_version(block: Block, rows: dict, version: int, function: Any, *common: Any) -> Any:
+    """A function of a block, if its z and u are there and of the right moment; None if not."""
+    return function(block, rows, *common) if rows.get("version", 0) == version else None
+
+
+def made_again(
+    block: Block, rows: dict, loss: Any, relax: float, history: np.ndarray, function: Any, *common: Any
+) -> Any:
+    """A function of a block whose z and u are made again before."""
+    start_rows(block, rows, history[0, :-2])
+    for entry in history[1:]:
+        pass_rows(block, rows, loss, relax, entry[:-2].copy(), float(entry[-2]))
+        if entry[-1] != 1.0:
+            scale_rows(block, rows, float(entry[-1]))
+    return function(block, rows, *common)
+
+
 class BatchRun:
     """The state of batch ADMM and its iteration."""
 
@@ -68,8 +148,9 @@ class BatchRun:
         self.beta_z = FIRST_BETA
         self.beta = FIRST_BETA if isinstance(solver, ALM) or solver.beta == "auto" else float(solver.beta)
         self.state = first_state(problem, w, v, theta, self.beta)
-        self.z = problem.predictions(w)
-        self.u = np.zeros(problem.n)
+        self.memory, self.version = Memory(), 0  # of z and u, and how often these were changed
+        self.history = [np.append(w, [0.0, 1.0])]  # of blocks on workers: w, beta_z, by what u was divided then
+        self._change_rows(start_rows, w)
         self.rows_pull = np.zeros(problem.d)  # X'C(z - u)
         self.iteration, self.seconds = 0, 0.0
         self.begun = 0  # the iteration from which balancing counts
@@ -86,15 +167,14 @@ class BatchRun:
                 f"batch ADMM with {self.problem.d} features factors a matrix and needs {need / 2**30:.1f} GiB, this "
                 f"machine has {have / 2**30:.1f} GiB; use AdaSADMM()"
             )
-        self.root_weight = np.empty(self.problem.n)
         self.data_gram = np.zeros((self.problem.d, self.problem.d))
-        for rows, block in self.problem.blocks():
-            self.data_gram += gram(block.X, block.c / self.problem.n)
-            self.root_weight[rows] = np.sqrt(block.c)
+        for found in self.problem.each(gram_of_rows, self.problem.n):
+            self.data_gram += found
         self.constraint_gram = gram(self.problem.A, np.ones(self.problem.m))
-        self._gather()
+        self.rows_pull[:] = _total(self._rows(pull_of_rows))
         self._factorise()
-        self._pass(self.problem.first_rows, slice(0, 0), slice(0, 0))  # compile outside the clock
+        nothing = np.empty((3, self.problem.d))  # compile outside the clock
+        pass_over_rows(self.problem.loss, self.problem.first_rows, *nothing[:1], 1.0, 1.0, *nothing, 0, 0)
         constraint_steps(self.model, self.beta, 1.0, copy.deepcopy(self.state))
 
     # --- one iteration -----------------------------------------------------------------------------------------------
@@ -107,17 +187,15 @@ class BatchRun:
         start = time.perf_counter()
         for _ in range(iterations):
             self.iteration += 1
-            balancing = self.iteration - self.begun in BALANCED_AT
-            z_before = self.z.copy() if balancing else self.z
             self.v_before[:] = self.state.v
             self.state.w_sum[:] += self.state.w
             self._argmin_w()
-            self._pass_over_blocks()
+            self._pass()
             constraint_steps(self.model, self.beta, self.solver.relax, self.state)
             if self.problem.B is None:
                 self.state.v_sum[:] += self.state.v
-            if balancing:
-                self._balance(z_before)
+            if self.iteration - self.begun in BALANCED_AT:
+                self._balance()
         self.seconds += time.perf_counter() - start
 
     def _argmin_w(self) -> None:
@@ -126,28 +204,33 @@ class BatchRun:
         rhs = self.beta_z / problem.n * self.rows_pull + problem.times_A_transposed(dual) + self.hold * state.w
         state.w[:] = scipy.linalg.cho_solve(self.factor, rhs * self.scale, check_finite=False) * self.scale
 
-    def _pass_over_blocks(self) -> None:
-        """The pass over all rows; their pull at w is added up in the order of the pieces."""
-        self.rows_pull[:] = 0.0
-        for rows, block in self.problem.blocks():
-            one = functools.partial(self._pass, block, rows)
-            for pull in side_by_side(one, matrices.pieces(block.X)):
-                self.rows_pull += pull
+    def _pass(self) -> None:
+        """The pass over all rows; their pull at w is added up in the order of the blocks."""
+        w = self.state.w
+        if self.problem.spread:
+            self.history.append(np.append(w, [self.beta_z, 1.0]))
+        pulls = self._change_rows(pass_rows, self.problem.loss, self.solver.relax, w, self.beta_z)
+        self.rows_pull[:] = _total(pulls)
 
-    def _pass(self, block: Block, rows: slice, piece: slice) -> np.ndarray:
-        """The pass over a piece of a block; returns what it pulls at w."""
-        out = np.zeros(self.problem.d)
-        loss, w, settings = self.problem.loss, self.state.w, (self.beta_z, self.solver.relax)
-        pass_over_rows(loss, block, w, *settings, self.z[rows], self.u[rows], out, piece.start, piece.stop)
-        return out
+    # --- the rows, wherever they are ---------------------------------------------------------------------------------
 
-    def _gather(self) -> None:
-        """``X'C(z - u)`` without a step."""
-        self.rows_pull[:] = 0.0
-        pull = np.empty(self.problem.d)
-        for rows, block in self.problem.blocks():
-            matrices.transposed_product(block.X, block.c * (self.z[rows] - self.u[rows]), pull)
-            self.rows_pull += pull
+    def _rows(self, function: Any, *common: Any) -> list[Any]:
+        """A function of each block and of its z and u; where a worker took these along, they are made again."""
+        asked = self.version, function, *common
+        found = list(self.problem.each(at_version, *asked, memory=self.memory))
+        lost = [k for k, value in enumerate(found) if value is None]
+        if lost:
+            past = self.history[: len(self.history) - (function is pass_rows)]
+            asked = self.problem.loss, self.solver.relax, np.array(past), function, *common
+            again = self.problem.each(made_again, *asked, memory=self.memory, parts=lost)
+            for k, value in zip(lost, again, strict=True):
+                found[k] = value
+        return found
+
+    def _change_rows(self, function: Any, *common: Any) -> list[Any]:
+        found = self._rows(function, *common)
+        self.version += 1
+        return found
 
     def _factorise(self) -> None:
         """Factor the matrix of the w-step, scaled to a diagonal of ones: features may differ by many decades."""
@@ -163,28 +246,28 @@ class BatchRun:
 
     # --- balancing ---------------------------------------------------------------------------------------------------
 
-    def _balance(self, z_before: np.ndarray) -> None:
+    def _balance(self) -> None:
         """Bring the relative residuals of each block together by its own beta.
 
         They are measured where the prox works, on z and on v. OSQP looks at X'(z - z_before) over X'u instead; here X'u
         nearly vanishes at the optimum (it equals gamma w), and that rule ends with a beta_z tenfold too small.
         """
         problem, state = self.problem, self.state
-        weight = self.root_weight
-        Xw = problem.predictions(state.w)
-        rows_factor = _factor(
-            weight * (Xw - self.z), (weight * Xw, weight * self.z), weight * (self.z - z_before), weight * self.u
-        )
+        apart, of_Xw, of_z, of_turn, of_u = np.sqrt(_total(self._rows(squares_of_rows, state.w)))
+        rows_factor = _factor(apart, (of_Xw, of_z), of_turn, of_u)
         Aw, Bv = problem.times_A(state.w), problem.times_B(state.v)
         turn = self.beta * problem.times_B(state.v - self.v_before)
-        constraint_factor = _factor(Aw + Bv - problem.b, (Aw, Bv, problem.b), turn, state.theta)
+        constraint_factor = _factor(
+            _norm(Aw + Bv - problem.b), tuple(map(_norm, (Aw, Bv, problem.b))), _norm(turn), _norm(state.theta)
+        )
         if self.solver.beta != "auto":
             constraint_factor = 1.0
-        if rows_factor != 1.0 or constraint_factor != 1.0:
+        if rows_factor != 1.0:
             self.beta_z *= rows_factor
-            self.u /= rows_factor
-            self.beta *= constraint_factor
-            self._gather()
+            self.rows_pull[:] = _total(self._change_rows(scale_rows, rows_factor))
+            self.history[-1][-1] = rows_factor
+        self.beta *= constraint_factor
+        if rows_factor != 1.0 or constraint_factor != 1.0:
             self._factorise()
 
     # --- what is known of the point ----------------------------------------------------------------------------------
@@ -195,9 +278,9 @@ class BatchRun:
             return self.certificate
         point = self.problem, self.state.w, self.state.v
         if self.problem.source is None:
-            found = duality.certify(*point, self.beta_z * self.u, self.state.theta)
+            found = duality.certify(*point, self.beta_z * self.memory.of(0)["u"], self.state.theta)
         else:
-            found = duality_source.certify(*point, lambda rows, block: self.beta_z * self.u[rows], self.state.theta)
+            found = duality_source.certify(*point, SlopesOfDuals(self.beta_z), self.state.theta, self._rows)
         self.best_dual = max(found.dual, self.best_dual)
         self.certificate = duality.with_dual(self.problem, found, self.best_dual)
         self.certified_at = self.iteration
@@ -210,6 +293,7 @@ class BatchRun:
         "iteration",
         "begun",
         "best_dual",
+        "version",
         "seconds",
     )  # that change, beside the arrays
 
@@ -247,15 +331,23 @@ class BatchRun:
         return [iterations // 2, iterations - iterations // 2] if iterations > 1 else []
 
     def save(self) -> Any:
-        return [array.copy() for array in self._arrays()], [getattr(self, name) for name in self.numbers]
+        arrays = [array.copy() for array in self._arrays()]
+        if self.problem.spread:
+            arrays.append(np.array(self.history))
+        return arrays, [getattr(self, name) for name in self.numbers]
 
     def load(self, saved: Any) -> None:
         arrays, numbers = saved
         for name, number in zip(self.numbers, numbers, strict=True):
             setattr(self, name, number)
         self.certified_at = -1
+        if self.problem.spread:
+            *arrays, history = arrays
+            self.history = list(history.copy())
         for array, kept in zip(self._arrays(), arrays, strict=True):
             array[...] = kept
+        for rows in self.memory.here:
+            rows["version"] = self.version
         self._restore()
 
     def _restore(self) -> None:
@@ -263,7 +355,8 @@ class BatchRun:
         self._factorise()
 
     def _arrays(self) -> list[np.ndarray]:
-        return [*self.state, self.z, self.u, self.rows_pull, self.v_before]
+        rows = [held[name] for held in self.memory.here for name in ("z", "u")]
+        return [*self.state, *rows, self.rows_pull, self.v_before]
 
     def fork(self, problem: Problem) -> BatchRun:
         """A copy that goes on; on other rows a new run from the same point."""
@@ -275,19 +368,23 @@ class BatchRun:
         if problem is not self.problem:  # another penalty wants another balance
             fork.begun = self.iteration
         fork.state = copy.deepcopy(self.state)
-        fork.z, fork.u, fork.rows_pull, fork.v_before = (
-            array.copy() for array in (self.z, self.u, self.rows_pull, self.v_before)
-        )
+        fork.memory, fork.history = self.memory.copied(), [entry.copy() for entry in self.history]
+        fork.rows_pull, fork.v_before = self.rows_pull.copy(), self.v_before.copy()
         return fork
 
 
-def _factor(primal: np.ndarray, sizes: tuple[np.ndarray, ...], dual: np.ndarray, dual_size: np.ndarray) -> float:
+def _factor(primal: float, sizes: tuple[float, ...], dual: float, dual_size: float) -> float:
     """By how much to multiply a beta: the square root of the ratio of the relative residuals, within limits."""
-    relative_primal = _norm(primal) / max(*map(_norm, sizes), TINY)
-    relative_dual = _norm(dual) / max(_norm(dual_size), TINY)
+    relative_primal = primal / max(*sizes, TINY)
+    relative_dual = dual / max(dual_size, TINY)
     factor = math.sqrt(max(relative_primal, TINY) / max(relative_dual, TINY))
     factor = min(max(factor, BALANCE_LIMITS[0]), BALANCE_LIMITS[1])
     return factor if max(factor, 1.0 / factor) > BALANCE_DEADBAND else 1.0
+
+
+def _total(found: list[np.ndarray]) -> np.ndarray:
+    """The sum, in order."""
+    return functools.reduce(np.add, found)
 
 
 def _norm(x: np.ndarray) -> float:

@@ -10,9 +10,9 @@ import numpy as np
 
 from . import losses, matrices
 from .matrices import Rows, as_rows, as_vector
-from .sources import Piece, Source, SourceError
+from .sources import Piece, Source, SourceError, Summary
 
-__all__ = ["Block", "as_block", "first_of_source", "of_piece", "of_source"]
+__all__ = ["Block", "ToBlock", "as_block", "first_of_source", "of_piece", "of_source"]
 
 FIRST_ROWS = 1000  # of a source, that are looked at before a run
 
@@ -45,7 +45,7 @@ def of_source(source: Source, loss: Any) -> Iterator[tuple[slice, Block]]:
     first, n = 0, source.shape[0]
     with contextlib.closing(source.pieces()) as pieces:
         for piece in pieces:
-            block = of_piece(piece, source, loss)
+            block = of_piece(piece, source.summary, loss)
             rows = slice(first, first + len(block.y))
             first = rows.stop
             if first > n:
@@ -55,12 +55,11 @@ def of_source(source: Source, loss: Any) -> Iterator[tuple[slice, Block]]:
         raise SourceError(f"{source!r} was changed: it had {n:,} rows, now {f'{first:,}' if first < n else 'more'}")
 
 
-def of_piece(piece: Piece, source: Source, loss: Any) -> Block:
+def of_piece(piece: Piece, summary: Summary, loss: Any) -> Block:
     """What a source gave, checked against the loss and the other blocks; weights have mean 1 over all of them."""
     rows, d = piece.X.shape
-    n, features = source.shape
-    if d != features:
-        raise SourceError(f"{piece.place} has {d} features, expected {features}")
+    if d != summary.features:
+        raise SourceError(f"{piece.place} has {d} features, expected {summary.features}")
     if piece.y is None:
         raise SourceError(f"{piece.place} has no targets")
     try:
@@ -68,7 +67,21 @@ def of_piece(piece: Piece, source: Source, loss: Any) -> Block:
         losses.check(loss, y)
     except ValueError as error:
         raise SourceError(f"{piece.place}: {error}") from None
-    return Block(piece.X, y, np.ones(rows) if piece.weight is None else piece.weight * (n / source.summary.weight))
+    return Block(piece.X, y, np.ones(rows) if piece.weight is None else piece.weight / (summary.weight / summary.rows))
+
+
+class ToBlock(NamedTuple):
+    """`of_piece` on a worker: it needs no more of a source than its summary."""
+
+    summary: Summary
+    loss: Any
+
+    def __call__(self, piece: Piece) -> Block:
+        return of_piece(piece, self.summary, self.loss)
+
+    @classmethod
+    def of(cls, source: Source, loss: Any) -> ToBlock:
+        return cls(source.summary._replace(labels=None, faults=()), loss)
 
 
 def first_of_source(source: Source, loss: Any) -> Block:
@@ -77,12 +90,22 @@ def first_of_source(source: Source, loss: Any) -> Block:
         raise SourceError(f"{source!r}: sample_weight must not be 0 for all rows")
     heads: list[Block] = []
     left = FIRST_ROWS
-    with contextlib.closing(source.pieces()) as pieces:
-        while left > 0 and (piece := next(pieces, None)) is not None:
-            X, y, c = of_piece(piece, source, loss)
-            heads.append(Block(matrices.head(X, left), y[:left].copy(), c[:left].copy()))
-            left -= len(y)
+    for part in range(len(source)):
+        with contextlib.closing(source.each(_head, FIRST_ROWS, parts=[part])) as pieces:
+            while left > 0 and (piece := next(pieces, None)) is not None:
+                X, y, c = of_piece(piece, source.summary, loss)
+                heads.append(Block(matrices.head(X, left), y[:left].copy(), c[:left].copy()))
+                left -= len(y)
+        if left <= 0:
+            break
     if not heads:
         raise SourceError(f"{source!r} was changed: it had {source.shape[0]:,} rows, now none")
     Xs, ys, cs = zip(*heads, strict=True)
     return Block(matrices.stacked(Xs), np.concatenate(ys), np.concatenate(cs))
+
+
+def _head(piece: Piece, remembered: dict, count: int) -> Piece:
+    """The first rows of a block."""
+    X, y, weight, place = piece
+    y, weight = (None if part is None else part[:count].copy() for part in (y, weight))
+    return Piece(matrices.head(X, count), y, weight, place)

@@ -63,6 +63,11 @@ def _add_fit(commands: Any) -> None:
         "--checkpoint", type=Path, metavar="DIR", help="keep the run there, every minute and when stopped"
     )
     parser.add_argument("--resume", action="store_true", help="go on from --checkpoint where it holds a run")
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="a Dask cluster, tcp://host:port, whose workers read the files themselves",
+    )
     parser.add_argument("--classes", metavar="A,B", help="labels of a stream (default: -1,1)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
@@ -127,17 +132,17 @@ def _fit(options: argparse.Namespace) -> int:
     from . import Checkpoint, cli_stream
     from .models import save_model
 
-    if options.files == ["-"] and options.checkpoint is not None:
-        raise Wrong("a stream cannot be read again, so --checkpoint is for files")
+    if options.files == ["-"] and (options.checkpoint is not None or options.scheduler is not None):
+        raise Wrong("a stream cannot be read again, so --checkpoint and --scheduler are for files")
     _check_folder(options.model)
     model = _model(options)
     if options.files == ["-"]:
         figures = cli_stream.learn(model, sys.stdin.buffer, options)
     else:
-        source = _source(options.files, options)
         keeping = None if options.checkpoint is None else Checkpoint(options.checkpoint)
-        model.fit(source, checkpoint=keeping, resume=options.resume)
-        found = source.summary
+        with _rows(options) as source:
+            model.fit(source, checkpoint=keeping, resume=options.resume)
+            found = source.summary
         figures = {
             "rows": found.rows,
             "features": found.features,
@@ -224,7 +229,12 @@ def _graph_of(text: str) -> Any:
 
 
 def _source(
-    files: list[str], options: argparse.Namespace, features: int | None = None, names: Any = None, target: Any = None
+    files: list[str],
+    options: argparse.Namespace,
+    features: int | None = None,
+    names: Any = None,
+    target: Any = None,
+    scan: bool = True,
 ) -> Any:
     """The files as one source; what a kind of file has no use for is not asked of it."""
     from . import sources
@@ -241,9 +251,24 @@ def _source(
     source = sources.open(files, **settings)
     if features is not None and source.n_features != features:
         raise Wrong(f"{source!r} has {source.n_features} features, the model {features}")
-    if options.on_bad_row == "skip":
+    if options.on_bad_row == "skip" and scan:
         source.summary  # a scan tells how many will be skipped
     return source
+
+
+@contextlib.contextmanager
+def _rows(options: argparse.Namespace) -> Iterator[Any]:
+    """The files of a fit as a source; with --scheduler on the workers of a cluster."""
+    if options.scheduler is None:
+        yield _source(options.files, options)
+        return
+    from . import distributed
+
+    with distributed.connected(options.scheduler) as client:
+        try:
+            yield distributed.spread(_source(options.files, options, scan=False), client=client)
+        except distributed.ClusterError as error:
+            raise Wrong(str(error)) from None
 
 
 def _names(model: Any) -> list[str] | None:

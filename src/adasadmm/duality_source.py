@@ -9,7 +9,7 @@ hold 0, so that is a dual point. With more free coordinates 0 is the one known.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +19,24 @@ from .trace import Certificate
 
 __all__ = ["certify"]
 
-Slopes = Callable[[slice, Block], np.ndarray]
+Slopes = Any  # (block, what is remembered with it) -> s
 
 
-def certify(problem: Problem, w: np.ndarray, v: np.ndarray, slopes: Slopes, theta: np.ndarray) -> Certificate:
-    """What the point (w, v) and the dual point (s, theta) prove together."""
+def certify(
+    problem: Problem, w: np.ndarray, v: np.ndarray, slopes: Slopes, theta: np.ndarray, each: Any = None
+) -> Certificate:
+    """What the point (w, v) and the dual point (s, theta) prove together.
+
+    ``each`` calls a function for each block (`Problem.each`), with what the run remembers.
+    """
     primal, reason = duality.primal_value(problem, w if problem.w_copy is None else v[problem.w_copy], v)
-    dual, dual_residual, dual_reason = dual_value(problem, w, slopes, theta)
+    dual, dual_residual, dual_reason = dual_value(problem, w, slopes, theta, problem.each if each is None else each)
     return duality.certificate(problem, (w, v), primal, dual, dual_residual, (reason, dual_reason))
 
 
-def dual_value(problem: Problem, w: np.ndarray, slopes: Slopes, theta: np.ndarray) -> tuple[float, float, str]:
+def dual_value(
+    problem: Problem, w: np.ndarray, slopes: Slopes, theta: np.ndarray, each: Any
+) -> tuple[float, float, str]:
     """``D(s, theta)`` after moving both into the conjugates' domains, ``|q + gamma w|``, and why D may be infinite."""
     missing = duality.missing_conjugate(problem)
     if missing:
@@ -42,12 +49,12 @@ def dual_value(problem: Problem, w: np.ndarray, slopes: Slopes, theta: np.ndarra
     lower, upper = duality.bounds(problem)
     free = (problem.gamma == 0.0) & (np.isneginf(lower) | np.isposinf(upper))
     of_A = problem.times_A_transposed(theta)
-    pulls, conjugates = _sums(problem, slopes, free, np.full(2, scale))
+    pulls, conjugates = _sums(problem, each, slopes, free, np.full(2, scale))
     factors = _balance(pulls[:, free], of_A[free])
     if factors is None:
         theta, of_A, factors = np.zeros_like(theta), np.zeros_like(of_A), np.zeros(2)
     if (factors != 1.0).any():
-        _, conjugates = _sums(problem, slopes, free, scale * factors)
+        _, conjugates = _sums(problem, each, slopes, free, scale * factors)
     q = factors @ pulls - of_A
     dual_residual = float(np.linalg.norm(q + problem.gamma * w))
     q[free] = 0.0
@@ -58,20 +65,30 @@ def dual_value(problem: Problem, w: np.ndarray, slopes: Slopes, theta: np.ndarra
     return float(value), dual_residual, "" if math.isfinite(value) else "the dual value is infinite"
 
 
-def _sums(problem: Problem, slopes: Slopes, free: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, float]:
+def _sums(
+    problem: Problem, each: Any, slopes: Slopes, free: np.ndarray, factors: np.ndarray
+) -> tuple[np.ndarray, float]:
     """What the rows that pull the free coordinate up, and the others, pull at all; and the mean of the conjugates."""
-    pulls, conjugates, pull = np.zeros((2, problem.d)), 0.0, np.empty(problem.d)
-    for rows, block in problem.blocks():
-        s = slopes(rows, block).copy()
-        low, high = np.empty((2, len(s)))
-        losses.clip_to_domain(problem.loss, s, block.y, low, high)
-        up = s * _free_column(block, free) > 0.0
-        s *= np.where(up, *factors)
-        for k, group in enumerate((up, ~up)):
-            matrices.transposed_product(block.X, np.where(group, block.c * s, 0.0) / problem.n, pull)
-            pulls[k] += pull
-        conjugates += len(s) / problem.n * float(losses.mean_conjugate(problem.loss, s, block.y, block.c))
+    pulls, conjugates = np.zeros((2, problem.d)), 0.0
+    for pull, conjugate in each(dual_sums, problem.loss, problem.n, slopes, free, factors):
+        pulls += pull
+        conjugates += conjugate
     return pulls, conjugates
+
+
+def dual_sums(
+    block: Block, remembered: dict, loss: Any, n: int, slopes: Slopes, free: np.ndarray, factors: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """The share of a block in these sums."""
+    s = slopes(block, remembered).copy()
+    low, high = np.empty((2, len(s)))
+    losses.clip_to_domain(loss, s, block.y, low, high)
+    up = s * _free_column(block, free) > 0.0
+    s *= np.where(up, *factors)
+    pulls = np.empty((2, len(free)))
+    for pull, group in zip(pulls, (up, ~up), strict=True):
+        matrices.transposed_product(block.X, np.where(group, block.c * s, 0.0) / n, pull)
+    return pulls, len(s) / n * float(losses.mean_conjugate(loss, s, block.y, block.c))
 
 
 def _free_column(block: Block, free: np.ndarray) -> np.ndarray:

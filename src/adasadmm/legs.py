@@ -1,7 +1,8 @@
 """The way of a run: rows in their order, cut where the run is looked at.
 
 A leg leads from one look to the next. It visits blocks, of which there is one in memory and many in a source, and says
-of each which rows come in which order; for the solvers over all rows it is a number of iterations.
+of each which rows come in which order; for the solvers over all rows it is a number of iterations, and for rows that
+are spread over workers it is rounds.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .problem import Block
+from .rounds import Round
 from .stochastic import StochasticRun
 
 __all__ = ["Leg", "after", "of_source", "orders", "pieces"]
@@ -100,7 +102,9 @@ def _rest(leg: Leg, done: int) -> tuple[Leg, int]:
     """The rest of a leg, and how many rows, or iterations, lie behind it."""
     visits = iter(leg)
     for block, piece in visits:
-        length = piece if isinstance(piece, int) else len(piece)
+        length = piece if isinstance(piece, int) else piece.length if isinstance(piece, Round) else len(piece)
+        if done == 0:
+            return itertools.chain([(block, piece)], visits), 0
         if done < length:
             return itertools.chain([(block, piece - done if isinstance(piece, int) else piece[done:])], visits), 0
         done -= length

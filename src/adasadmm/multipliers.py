@@ -102,6 +102,7 @@ class MultiplierRun(BatchRun):
     def _prepare(self) -> None:
         problem = self.problem
         self.pieces = matrices.pieces(problem.rows.X)
+        self.z, self.u = (self.memory.of(0)[name] for name in ("z", "u"))  # of the one block in memory
         self.Xw, self.Aw = self.z.copy(), problem.times_A(self.state.w)
         self.theta_next = self.state.theta.copy()
         self.separable = _separable(problem)

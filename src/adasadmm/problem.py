@@ -14,9 +14,10 @@ import scipy.sparse as sp
 
 from . import blocks, losses, matrices, penalties
 from ._jit import is_registered
-from .blocks import Block
+from .blocks import Block, ToBlock
 from .matrices import CSR, as_csr, as_part, as_vector, to_scipy
 from .sources import Piece, Source
+from .sources._base import Memory, OnOne, Through
 
 __all__ = ["Block", "NegativeIdentity", "Problem"]
 
@@ -145,13 +146,10 @@ class Problem:
         return [self._remembered[key] for key in keys]
 
     def _loss_at(self, points: Sequence[np.ndarray]) -> list[float]:
-        values = [0.0] * len(points)
-        for _, block in self.blocks():
-            z, share = np.empty(len(block.y)), len(block.y) / self.n
-            for k, w in enumerate(points):
-                matrices.product(block.X, w, z)
-                values[k] += share * float(losses.mean_value(self.loss, z, block.y, block.c))
-        return values
+        values = np.zeros(len(points))
+        for found in self.each(_mean_losses, self.loss, self.n, points):
+            values += found
+        return values.tolist()
 
     @functools.cached_property
     def loss_at_zero(self) -> float:
@@ -176,6 +174,11 @@ class Problem:
 
     # --- the rows ----------------------------------------------------------------------------------------------------
 
+    @property
+    def spread(self) -> bool:
+        """Whether the rows lie on the workers of a cluster."""
+        return self.source is not None and self.source.lanes is not None
+
     def blocks(self) -> Iterator[tuple[slice, Block]]:
         """All rows, block after block, and which of the n they are: one block in memory, many from a source."""
         if self.source is None:
@@ -185,7 +188,25 @@ class Problem:
 
     def block_of(self, piece: Piece) -> Block:
         """What a source gave as a block of this problem."""
-        return blocks.of_piece(piece, self.source, self.loss)
+        return blocks.of_piece(piece, self.source.summary, self.loss)
+
+    def each(
+        self, function: Any, *common: Any, memory: Memory | None = None, parts: Sequence[int] | None = None
+    ) -> Iterator[Any]:
+        """``function(block, remembered, *common)`` for each block, in order, on the worker that has it (`Source.each`).
+
+        ``parts``, for blocks that are spread over workers: only these.
+        """
+        if self.spread:
+            chosen = range(len(self.source)) if parts is None else parts
+            yield from self.at(OnOne(function), [([part], common) for part in chosen], memory)
+            return
+        for k, (_, block) in enumerate(self.blocks()):
+            yield function(block, {} if memory is None else memory.of(k), *common)
+
+    def at(self, function: Any, work: Sequence[Any], memory: Memory | None, shared: Any = None) -> Iterator[Any]:
+        """``function(blocks, remembered, *common)`` for each piece of work on blocks that are spread (`Source.at`)."""
+        return self.source.at(Through(ToBlock.of(self.source, self.loss), function), work, memory, shared)
 
     @property
     def first_rows(self) -> Block:
@@ -276,6 +297,15 @@ class Problem:
         split.penalty = penalties.Stack((*penalties.parts_of(self.penalty, self.p), *copies))
         split.w_set, split.w_copy = None, slice(self.p, self.p + self.d)
         return split
+
+
+def _mean_losses(block: Block, remembered: dict, loss: Any, n: int, points: Sequence[np.ndarray]) -> np.ndarray:
+    """The share of a block in the mean loss at each point."""
+    z, values = np.empty(len(block.y)), np.empty(len(points))
+    for k, w in enumerate(points):
+        matrices.product(block.X, w, z)
+        values[k] = len(z) / n * float(losses.mean_value(loss, z, block.y, block.c))
+    return values
 
 
 # --- gates -----------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from .multipliers import MultiplierRun
 from .polish import fuse
 from .problem import Problem
 from .progress import Progress
+from .rounds import RoundsRun, rounds
 from .solvers import ACCURATE, ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
 from .stochastic import StochasticRun
 from .trace import Certificate, Result, Snapshot, Status, Trace
@@ -154,6 +155,8 @@ def _visits(
     """The way of a stochastic solver over its rows, and its length in epochs."""
     problem, most = run.problem, ACCURATE_EPOCHS if isinstance(run.solver, ACCURATE) else EPOCHS
     wanted = most if epochs is None else float(epochs)
+    if problem.spread:
+        return rounds(run, wanted, order, seed, math.ceil(trace_every)), wanted
     if problem.source is not None:
         return of_source(run, wanted, order, seed, math.ceil(trace_every)), wanted
     drawn = orders(problem.n, wanted, order, seed, samples)
@@ -182,7 +185,8 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
     if split:
         v, theta = np.concatenate([v, w]), np.concatenate([theta, np.zeros(problem.d)])
     kinds: Any = {ADMM: BatchRun, ALM: MultiplierRun} | dict.fromkeys(ACCURATE, AccurateRun)
-    kind = next((run for of, run in kinds.items() if isinstance(solver, of)), StochasticRun)
+    stochastic = RoundsRun if inner.spread else StochasticRun
+    kind = next((run for of, run in kinds.items() if isinstance(solver, of)), stochastic)
     return kind(inner, solver, w, v, theta)
 
 
@@ -193,6 +197,8 @@ def _fingerprint(problem: Problem, settings: dict[str, Any]) -> dict[str, str]:
     else:
         source = problem.source
         rows = {"source": (repr(source), len(source), source.summary, problem.first_rows)}
+        if source.lanes is not None:
+            rows["lanes"] = source.lanes
     parts = ("loss", "penalty", "A", "B", "b", "gamma", "w_set")
     return fingerprint(**rows, **{name: getattr(problem, name) for name in parts}, **settings)
 
@@ -201,8 +207,8 @@ def _take_up(run: Any, moment: Any) -> Status | None:
     """Bring a run to where a checkpoint was written; how it ended, if it had."""
     if moment is None:
         return None
-    shapes = [(array.shape, array.dtype) for array in run.save()[0]]
-    if shapes != [(array.shape, array.dtype) for array in moment.arrays]:
+    shapes = [(array.shape[-1:], array.dtype) for array in run.save()[0]]  # a history may be longer
+    if shapes != [(array.shape[-1:], array.dtype) for array in moment.arrays]:
         raise CheckpointError("the checkpoint holds arrays of another shape than the run")
     run.load((moment.arrays, moment.numbers))
     return moment.status

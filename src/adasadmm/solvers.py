@@ -296,14 +296,14 @@ def quadratic(solver: Any, problem: Problem, beta: float) -> Any:
     ridge = problem.gamma.copy() if isinstance(solver, OADMM) else np.zeros(problem.d)
     if getattr(solver, "w_step", "exact") == "linearized":
         m = beta * quadratics.majoriser(problem.A)
-        return quadratics.Separable(m) if _is_diagonal(solver) else quadratics.Linearized(m)
+        return quadratics.Separable(m) if is_diagonal(solver) else quadratics.Linearized(m)
     return quadratics.exact(problem.A, beta, ridge)
 
 
 def keeps_w_set(solver: Any, problem: Problem) -> bool:
     """Whether the w-step itself can stay inside w_set: separable sets with a diagonal quadratic are clipped exactly."""
     linearized = isinstance(solver, ACCURATE) or getattr(solver, "w_step", "exact") == "linearized"
-    return linearized and _is_diagonal(solver) and isinstance(problem.w_set, SEPARABLE_SETS)
+    return linearized and is_diagonal(solver) and isinstance(problem.w_set, SEPARABLE_SETS)
 
 
 def check_fits(solver: Any, problem: Problem) -> None:
@@ -350,7 +350,8 @@ def _metric(solver: Any) -> Any:
     return metrics.Isotropic() if scaled else metric
 
 
-def _is_diagonal(solver: Any) -> bool:
+def is_diagonal(solver: Any) -> bool:
+    """Whether the metric of a solver has one number for each coordinate."""
     return isinstance(_metric(solver), (metrics.Identity, metrics.Isotropic, metrics.Diagonal))
 
 

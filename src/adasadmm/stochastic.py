@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import functools
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -148,8 +147,8 @@ class StochasticRun:
         if self.problem.source is None:
             return self._certify_in_memory(w)
         if self.certified is None or self.certified[0] != self.iteration:  # passes over files: not twice
-            slopes_at = functools.partial(_slopes_at, self.problem.loss, w)
-            found = duality_source.certify(self.problem, w, self.v_mean, slopes_at, self.state.theta)
+            slopes = SlopesAt(self.problem.loss, w)
+            found = duality_source.certify(self.problem, w, self.v_mean, slopes, self.state.theta)
             self.certified = self.iteration, found
         return self.certified[1]
 
@@ -182,9 +181,14 @@ class StochasticRun:
 
     def fork(self, problem: Problem) -> StochasticRun:
         """A copy that goes on, on these rows."""
-        fork = copy.copy(self)
+        fork = self.copied()
         fork.problem, fork.model, fork.certified = problem, model_of(problem), None
         fork.block = problem.first_rows
+        return fork
+
+    def copied(self) -> StochasticRun:
+        """A copy with arrays of its own."""
+        fork = copy.copy(self)
         fork.state = copy.deepcopy(self.state)
         fork.method = self.method._replace(
             subgradient=copy.deepcopy(self.method.subgradient),
@@ -204,8 +208,14 @@ class StochasticRun:
         return light
 
 
-def _slopes_at(loss: Any, w: np.ndarray, rows: slice, block: Block) -> np.ndarray:
-    z, s = np.empty((2, len(block.y)))
-    matrices.product(block.X, w, z)
-    losses.all_slopes(loss, z, block.y, s)
-    return s
+class SlopesAt(NamedTuple):
+    """The slope of each row's loss at w."""
+
+    loss: Any
+    w: np.ndarray
+
+    def __call__(self, block: Block, remembered: dict) -> np.ndarray:
+        z, s = np.empty((2, len(block.y)))
+        matrices.product(block.X, self.w, z)
+        losses.all_slopes(self.loss, z, block.y, s)
+        return s

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .. import distributed
 from ..losses import Logistic
 from ..sources import Source, SourceError
 from . import _fitting
@@ -64,7 +65,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a source
-            A source (`adasadmm.sources`) has its own targets and weights.
+            A source (`adasadmm.sources`) has its own targets and weights. A Dask array or data frame, with y of the
+            same kind, is fitted on the workers of the current client (`adasadmm.distributed`).
         y : array of shape (n,)
             Labels of any kind.
         sample_weight : array of shape (n,), optional
@@ -78,6 +80,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         -------
         self
         """
+        if distributed.is_dask(X):
+            X, y, sample_weight = distributed.source_of(X, y, sample_weight), None, None
         if isinstance(X, Source):
             if y is not None or sample_weight is not None:
                 raise ValueError("y and sample_weight must be None beside a source, which has its own")

@@ -75,10 +75,11 @@ def as_solver(estimator: Any, problem: Problem, streaming: bool = False) -> Any:
         return name
     if name == "auto":
         small = problem.d <= MOST_FEATURES
-        accurate = None if small or streaming else _accurate(problem)
+        small = small and (not problem.spread or is_registered(losses.prox, problem.loss))
+        accurate = None if small or streaming or problem.spread else _accurate(problem)
         if accurate is not None:
             return accurate(beta=estimator.beta, batch_size=estimator.batch_size)
-        in_memory = "alm" if estimator.beta == "auto" else "admm"
+        in_memory = "alm" if estimator.beta == "auto" and not problem.spread else "admm"
         name = in_memory if small and not streaming else "ada-diag"
     if name == "alm":
         return ALM()
@@ -129,7 +130,7 @@ def fit_one(
     estimator: Any, problem: Problem, seed: int, start: Result | None, callback: Any = None, **keeping: Any
 ) -> Fit:
     """Fit one linear function; ``keeping`` is the checkpoint and whether to resume from it."""
-    solver = as_solver(estimator, problem, streaming=problem.source is not None)
+    solver = as_solver(estimator, problem, streaming=problem.source is not None and not problem.spread)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
     result = _solved(estimator, problem, solver, seed, start, callback, **keeping)
     if auto and isinstance(solver, ACCURATE) and estimator.max_iter is None and not _reached(result, estimator.tol):

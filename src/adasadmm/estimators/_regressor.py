@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression, PoissonRegressor
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .. import distributed
 from ..losses import Poisson
 from ..sources import Source
 from . import _fitting
@@ -38,7 +39,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a source
-            A source (`adasadmm.sources`) has its own targets and weights.
+            A source (`adasadmm.sources`) has its own targets and weights. A Dask array or data frame, with y of the
+            same kind, is fitted on the workers of the current client (`adasadmm.distributed`).
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             A weight of 2 is a row that stands twice.
@@ -51,6 +53,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
         -------
         self
         """
+        if distributed.is_dask(X):
+            X, y, sample_weight = distributed.source_of(X, y, sample_weight), None, None
         if isinstance(X, Source):
             if y is not None or sample_weight is not None:
                 raise ValueError("y and sample_weight must be None beside a source, which has its own")

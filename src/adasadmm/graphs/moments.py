@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .. import matrices
 from .._threads import one_blas_thread
-from ..sources import Source
+from ..sources import Piece, Source
 
 __all__ = ["moments"]
 
@@ -26,32 +27,55 @@ def moments(source: Source) -> tuple[Any, ...]:
             f"a graph over {d:,} columns cannot be learnt from a source, which takes the covariance of all of them (at "
             f"most {MOST_COLUMNS:,}): give the graph, or learn it from some rows in memory"
         )
-    total, first, second = 0.0, np.zeros(d), np.zeros((d, d))
-    centre: np.ndarray | None = None
-    least, most = np.full(d, np.inf), np.full(d, -np.inf)
     with np.errstate(all="ignore"), one_blas_thread():
-        for piece in source.pieces():
-            n = piece.X.shape[0]
-            weight = np.ones(n) if piece.weight is None else piece.weight
-            for rows in _slices(n, d):
-                block, c = matrices.dense_block(piece.X, rows), weight[rows]
-                block, c = (block, c) if c.all() else (block[c > 0.0], c[c > 0.0])
-                if not len(c):
-                    continue
-                least, most = np.minimum(least, block.min(axis=0)), np.maximum(most, block.max(axis=0))
-                centre = block.mean(axis=0) if centre is None else centre
-                block = block - centre
-                total += float(c.sum())
-                first += c @ block
-                second += (block * c[:, None]).T @ block
+        found = (centre for part in range(len(source)) for centre in source.each(centre_of, parts=[part]))
+        centre = next((centre for centre in found if centre is not None), None)
         if centre is None:
             raise ValueError(f"a graph cannot be learnt from {source!r}: all rows have weight 0")
+        total, first, second = 0.0, np.zeros(d), np.zeros((d, d))
+        least, most = np.full(d, np.inf), np.full(d, -np.inf)
+        for share, of_first, of_second, low, high in source.each(sums_about, centre):
+            total += share
+            first += of_first
+            second += of_second
+            least, most = np.minimum(least, low), np.maximum(most, high)
         off = first / total
         covariance = second / total - np.outer(off, off)
         covariance = (covariance + covariance.T) / 2.0
         variance = np.diag(covariance).copy()
         usable = (most > least) & (variance > 1e-13 * np.diag(second) / total) & np.isfinite(variance)
     return None, None, centre + off, variance, most == least, usable, covariance
+
+
+def centre_of(piece: Piece, remembered: dict) -> np.ndarray | None:
+    """The mean of the first rows of a block that have a weight; None where none has."""
+    return next((block.mean(axis=0) for block, _ in _weighted(piece)), None)
+
+
+def sums_about(piece: Piece, remembered: dict, centre: np.ndarray) -> tuple[Any, ...]:
+    """The weight of a block, its first and second moments about a centre, and the least and the most in each column."""
+    d = len(centre)
+    total, first, second = 0.0, np.zeros(d), np.zeros((d, d))
+    least, most = np.full(d, np.inf), np.full(d, -np.inf)
+    with np.errstate(all="ignore"), one_blas_thread():
+        for block, c in _weighted(piece):
+            least, most = np.minimum(least, block.min(axis=0)), np.maximum(most, block.max(axis=0))
+            block = block - centre
+            total += float(c.sum())
+            first += c @ block
+            second += (block * c[:, None]).T @ block
+    return total, first, second, least, most
+
+
+def _weighted(piece: Piece) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The rows of a block that have a weight, some at a time as a dense array, and their weights."""
+    n, d = piece.X.shape
+    weight = np.ones(n) if piece.weight is None else piece.weight
+    for rows in _slices(n, d):
+        block, c = matrices.dense_block(piece.X, rows), weight[rows]
+        block, c = (block, c) if c.all() else (block[c > 0.0], c[c > 0.0])
+        if len(c):
+            yield block, c
 
 
 def _slices(n: int, d: int) -> list[slice]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
+import uuid
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +18,25 @@ from .. import matrices
 from .._threads import ahead
 from ..matrices import WithIntercept, as_rows
 
-__all__ = ["Faults", "Piece", "Source", "SourceError", "SourceWarning", "Summary"]
+__all__ = [
+    "Faults",
+    "Lanes",
+    "Memory",
+    "OnOne",
+    "Piece",
+    "Source",
+    "SourceError",
+    "SourceWarning",
+    "Summary",
+    "Tally",
+    "Through",
+]
 
 MOST_LABELS = 1000  # distinct targets beyond this are numbers, not classes
 BLOCK_NUMBERS = 2**22  # in a dense block, unless its rows are told: 32 MiB
 TOLD_FAULTS = 10
+
+Work = tuple[Sequence[int], tuple]  # parts, and what a function of their blocks is told
 
 
 class SourceError(ValueError):
@@ -51,6 +68,14 @@ class Summary(NamedTuple):
     faults: tuple[str, ...]
 
 
+class Lanes(NamedTuple):
+    """Blocks on workers: how many lanes work side by side, rounds of an epoch, and the rows of each part."""
+
+    number: int
+    rounds: int
+    part_rows: tuple[int, ...]
+
+
 class Faults:
     """What to do with rows that cannot be read: stop at the first, or skip and count them."""
 
@@ -73,6 +98,8 @@ class Source(ABC):
 
     A source is a description, not the rows: it can be pickled, and any part of it read anywhere by its number.
     """
+
+    lanes: Lanes | None = None  # how the blocks are spread over the workers of a cluster; None: they are read here
 
     def __init__(self, n_features: int | None = None, on_bad_row: str = "stop", prefetch: bool = True) -> None:
         Faults(on_bad_row)
@@ -109,12 +136,40 @@ class Source(ABC):
         blocks = (piece for part in chosen for piece in self.read(part))
         return ahead(blocks) if self.prefetch else blocks
 
+    def each(
+        self, function: Any, *common: Any, memory: Memory | None = None, parts: Iterable[int] | None = None
+    ) -> Generator[Any, None, None]:
+        """``function(piece, remembered, *common)`` for each block, in order, where the block is.
+
+        ``remembered`` is a dict that stays with the block, if a memory is given; a worker that ends takes it along.
+        """
+        chosen = range(len(self)) if parts is None else parts
+        if self.lanes is not None:
+            yield from self.at(OnOne(function), [([part], common) for part in chosen], memory)
+            return
+        with contextlib.closing(self.pieces(chosen)) as pieces:
+            for k, piece in enumerate(pieces):
+                yield function(piece, {} if memory is None else memory.of(k), *common)
+
+    def at(
+        self, function: Any, work: Sequence[Work], memory: Memory | None = None, shared: Any = None
+    ) -> Iterator[Any]:
+        """``function(pieces, remembered, *common)`` for each ``(parts, common)`` of the work, side by side, in order.
+
+        Only where the blocks are spread. ``shared`` is what `share` gave, and comes before the common arguments.
+        """
+        raise NotImplementedError(f"the blocks of {self!r} are not spread over workers")
+
+    def share(self, value: Any) -> Any:
+        """Something that all calls need, sent once."""
+        raise NotImplementedError(f"the blocks of {self!r} are not spread over workers")
+
     # --- what is known of them ---------------------------------------------------------------------------------------
 
     @functools.cached_property
     def summary(self) -> Summary:
         """Rows, features and labels, found in a first scan."""
-        faults, tally = Faults(self.on_bad_row), _Tally()
+        faults, tally = Faults(self.on_bad_row), Tally()
         scanned = self._scan(faults)
         for found in ahead(scanned) if self.prefetch else scanned:
             tally.add(*found)
@@ -134,6 +189,11 @@ class Source(ABC):
             for piece in self._read(part, faults):
                 yield (*piece.X.shape, matrices.size(piece.X), piece.y, piece.weight)
 
+    def size_of(self, part: int) -> str:
+        """How large a part is, in words, as far as that is known before it is read."""
+        rows, size = getattr(self, "block_rows", None), getattr(self, "block_bytes", None)
+        return f"{rows:,} rows" if rows else f"{size:,} bytes of text" if size else "of unknown size"
+
     @property
     def shape(self) -> tuple[int, int]:
         return self.summary.rows, self.summary.features
@@ -145,12 +205,67 @@ class Source(ABC):
         return View(self, targets, weights, intercept)
 
 
+class Memory:
+    """What is remembered with each block from one call of `Source.each` to the next; on workers under a name."""
+
+    def __init__(self) -> None:
+        self.name, self.here = uuid.uuid4().hex, []  # type: ignore[var-annotated]
+
+    def of(self, block: int) -> dict[str, Any]:
+        """What is remembered here with a block, by its number."""
+        while len(self.here) <= block:
+            self.here.append({})
+        return self.here[block]
+
+    def copied(self) -> Memory:
+        """What is here, under another name."""
+        other = Memory()
+        other.here = copy.deepcopy(self.here)
+        return other
+
+
+class OnOne(NamedTuple):
+    """A function of one block, for a piece of work that has one."""
+
+    function: Any
+
+    def __call__(self, pieces: list[Any], remembered: list[dict], *common: Any) -> Any:
+        return self.function(pieces[0], remembered[0], *common)
+
+
+class Through(NamedTuple):
+    """A function of blocks that are changed before."""
+
+    change: Any
+    function: Any
+
+    def __call__(self, pieces: list[Any], *rest: Any) -> Any:
+        return self.function([self.change(piece) for piece in pieces], *rest)
+
+
+class Change(NamedTuple):
+    """What a view makes of a block."""
+
+    targets: Any
+    weights: Any
+    intercept: bool
+
+    def __call__(self, piece: Piece) -> Piece:
+        X, y, weight, place = piece
+        if self.weights is not None:
+            factor = self.weights(y)
+            weight = factor if weight is None else weight * factor
+        if self.targets is not None:
+            y = self.targets(y)
+        return Piece(WithIntercept(X) if self.intercept else X, y, weight, place)
+
+
 class View(Source):
     """A source whose blocks are changed as they are read."""
 
     def __init__(self, inner: Source, targets: Any, weights: Any, intercept: bool) -> None:
         super().__init__(None, inner.on_bad_row, inner.prefetch)
-        self.inner, self.targets, self.weights, self.intercept = inner, targets, weights, intercept
+        self.inner, self.change, self.lanes = inner, Change(targets, weights, intercept), inner.lanes
         self.feature_names = inner.feature_names
 
     def __len__(self) -> int:
@@ -160,24 +275,27 @@ class View(Source):
         return repr(self.inner)
 
     def _read(self, part: int, faults: Faults) -> Iterator[Piece]:
-        for X, y, weight, place in self.inner._read(part, faults):
-            if self.weights is not None:
-                factor = self.weights(y)
-                weight = factor if weight is None else weight * factor
-            if self.targets is not None:
-                y = self.targets(y)
-            yield Piece(WithIntercept(X) if self.intercept else X, y, weight, place)
+        return (self.change(piece) for piece in self.inner._read(part, faults))
+
+    def at(
+        self, function: Any, work: Sequence[Work], memory: Memory | None = None, shared: Any = None
+    ) -> Iterator[Any]:
+        return self.inner.at(Through(self.change, function), work, memory, shared)
+
+    def share(self, value: Any) -> Any:
+        return self.inner.share(value)
 
     @functools.cached_property
     def summary(self) -> Summary:
         """From that of the source itself: no second scan."""
         found = self.inner.summary
-        self.n_features = found.features + self.intercept
+        targets, weights, intercept = self.change
+        self.n_features = found.features + intercept
         labels, weight = found.labels, found.weight
         if labels is not None:
             before = np.array(list(labels))
-            factor = np.ones(len(before)) if self.weights is None else self.weights(before)
-            after = before if self.targets is None else self.targets(before)
+            factor = np.ones(len(before)) if weights is None else weights(before)
+            after = before if targets is None else targets(before)
             made: dict[Any, tuple[int, float]] = {}
             for label, times, (rows, share) in zip(after.tolist(), factor, labels.values(), strict=True):
                 had = made.get(label, (0, 0.0))
@@ -186,7 +304,7 @@ class View(Source):
         return found._replace(features=self.n_features, labels=labels, weight=weight)
 
 
-class _Tally:
+class Tally:
     """Sums over the blocks of a scan."""
 
     def __init__(self) -> None:
@@ -202,11 +320,26 @@ class _Tally:
             return
         values, places, counts = np.unique(y, return_inverse=True, return_counts=True)
         shares = counts if weight is None else np.bincount(places, weight, len(values))
-        for value, count, share in zip(values.tolist(), counts, shares, strict=True):
+        self._add_labels(zip(values.tolist(), counts, shares, strict=True))
+
+    def _add_labels(self, found: Iterable[tuple[Any, int, float]]) -> None:
+        assert self.labels is not None
+        for value, count, share in found:
             had = self.labels.get(value, (0, 0.0))
             self.labels[value] = had[0] + int(count), had[1] + float(share)
         if len(self.labels) > MOST_LABELS:
             self.labels = None
+
+    def join(self, other: Tally) -> None:
+        """Add what was counted elsewhere."""
+        self.rows += other.rows
+        self.features = max(self.features, other.features)
+        self.entries += other.entries
+        self.weight += other.weight
+        if self.labels is None or other.labels is None:
+            self.labels = None
+        else:
+            self._add_labels((value, *had) for value, had in other.labels.items())
 
 
 # --- help for those who read -----------------------------------------------------------------------------------------

@@ -1,0 +1,275 @@
+"""Rows on the workers of a Dask cluster: the same bits as on one machine, whoever does the work, whoever is lost."""
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from adasadmm import (
+    ADMM,
+    L1,
+    AdaSADMM,
+    Checkpoint,
+    GraphGuidedClassifier,
+    GraphGuidedRegressor,
+    Hinge,
+    Problem,
+    distributed,
+    graphs,
+    solve,
+    sources,
+)
+from adasadmm.stochastic import StochasticRun
+
+da = pytest.importorskip("dask.array", reason="dask is not installed")
+dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
+cluster_of = pytest.importorskip("distributed", reason="distributed is not installed")
+
+pytestmark = pytest.mark.compiled  # too slow without the compiler
+
+N, D = 1200, 6
+FIELDS = ("w", "v", "theta", "w_mean", "v_mean", "w_average")
+ROUNDS = AdaSADMM(beta="auto", batch_size=3, average="step-weighted")
+
+
+@contextlib.contextmanager
+def cluster(workers=2, processes=False, **settings):
+    """A cluster on this machine alone, which stops with the test."""
+    where = {"host": "127.0.0.1"} if processes else {}
+    settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, **where, **settings}
+    with cluster_of.LocalCluster(processes=processes, **settings) as made, cluster_of.Client(made) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    y = np.where(X @ [1, 1, 1, -1, -1, 0] + rng.normal(size=N) > 0, 1.0, -1.0)
+    return X, y, rng.integers(1, 4, size=N).astype(float)
+
+
+def parts():
+    return {"loss": Hinge(), "penalty": L1(1e-3), "A": graphs.incidence(graphs.chain(D)), "gamma": 1e-3}
+
+
+def as_dask(chunk, *arrays):
+    return [da.from_array(array, chunks=(chunk, *array.shape[1:])) for array in arrays]
+
+
+def same(one, other):
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+# --- one machine, and many -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", [ROUNDS, AdaSADMM("identity", eta=0.1), ADMM()], ids=repr)
+def test_one_partition_gives_the_bits_of_rows_in_memory(client, rows, solver):
+    X, y, weight = rows
+    options = {"epochs": 40, "tol": 0.0} if isinstance(solver, ADMM) else {"epochs": 3, "seed": 5}
+    here = solve(Problem(X, y, sample_weight=weight, **parts()), solver, **options)
+    spread = distributed.spread(*as_dask(N, X, y, weight), client=client)
+    same(solve(Problem(spread, **parts()), solver, **options), here)
+
+
+def test_an_estimator_fits_dask_arrays_as_it_fits_arrays(client, rows):
+    X, y, _ = rows
+    model = GraphGuidedClassifier("chain", solver="ada-diag", random_state=1, max_iter=2)
+    there = model.fit(*as_dask(N, X, y)).coef_
+    np.testing.assert_array_equal(there, model.fit(X, y).coef_)
+
+
+def test_several_partitions_in_one_lane_are_one_run_after_another(client, rows):
+    """Without a shuffle: all rows as they stand, so the bits of rows in memory, where batches end with partitions."""
+    X, y, _ = rows
+    here = solve(Problem(X, y, **parts()), ROUNDS, epochs=2, order="given")
+    spread = distributed.spread(*as_dask(300, X, y), client=client, lanes=1, rounds=7)
+    same(solve(Problem(spread, **parts()), ROUNDS, epochs=2, order="given"), here)
+
+
+@pytest.mark.parametrize("solver", [ROUNDS, ADMM()], ids=["rounds", "batch"])
+def test_who_does_the_work_does_not_show(client, rows, solver):
+    X, y, _ = as_dask(150, *rows)
+    options = {"epochs": 30, "tol": 0.0} if isinstance(solver, ADMM) else {"epochs": 2}
+    with_two = solve(Problem(distributed.spread(X, y, client=client, lanes=3), **parts()), solver, **options)
+    with cluster(workers=1) as alone:
+        with_one = solve(Problem(distributed.spread(X, y, client=alone, lanes=3), **parts()), solver, **options)
+    same(with_one, with_two)
+    np.testing.assert_array_equal(with_one.trace["objective"], with_two.trace["objective"])
+
+
+def test_batch_admm_is_exact_whatever_the_partitions(client, rows):
+    X, y, weight = rows
+    here = solve(Problem(X, y, sample_weight=weight, **parts()), ADMM(), epochs=60, tol=0.0)
+    spread = distributed.spread(*as_dask(170, X, y, weight), client=client)
+    there = solve(Problem(spread, **parts()), ADMM(), epochs=60, tol=0.0)
+    np.testing.assert_allclose(there.w, here.w, rtol=1e-9, atol=1e-12)
+    streamed = sources.arrays(X, y, weight, block_rows=170)
+    same(solve(Problem(streamed, **parts()), ADMM(), epochs=60, tol=0.0), there)
+
+
+def test_rounds_come_to_the_objective_of_one_machine(client, rows):
+    X, y, _ = rows
+    problem = Problem(X, y, **parts())
+    solver = AdaSADMM(beta="auto", average="step-weighted")
+    here = problem.objective(solve(problem, solver, epochs=10).w_average)
+    spread = distributed.spread(*as_dask(100, X, y), client=client, lanes=4)
+    there = problem.objective(solve(Problem(spread, **parts()), solver, epochs=10).w_average)
+    assert there == pytest.approx(here, rel=5e-3)
+
+
+def test_means_over_all_lanes(client, rows):
+    """v_mean telescopes: it is A w_mean - b up to how far theta went, in each lane and so in all."""
+    X, y, _ = rows
+    solver = AdaSADMM(eta=0.1)
+    spread = distributed.spread(*as_dask(100, X, y), client=client, lanes=3, rounds=2)
+    result = solve(Problem(spread, **parts()), solver, epochs=1, order="given")
+    w_sum, v_sum = np.zeros(D), np.zeros(D - 1)
+    problem = Problem(X, y, **parts())
+    run = StochasticRun(problem, solver, np.zeros(D), np.zeros(D - 1), np.zeros(D - 1))
+    blocks = [np.arange(first, first + 100) for first in range(0, N, 100)]
+    lanes = [np.concatenate(blocks[lane::3]) for lane in range(3)]
+    for half in range(2):
+        ends = []
+        for lane in lanes:
+            one = run.copied()
+            for i in lane[half * 200 : half * 200 + 200]:
+                w_sum += one.state.w
+                one.advance(np.array([i]))
+                v_sum += one.state.v
+            ends.append(one)
+        for name in ("w", "theta", "slack", "pull", "g"):
+            getattr(run.state, name)[:] = np.mean([getattr(end.state, name) for end in ends], axis=0)
+        squares = run.method.metric.squares
+        squares += sum(end.method.metric.squares - squares for end in ends) / 9.0
+    np.testing.assert_allclose(result.w, run.state.w, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(result.w_mean, w_sum / N, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(result.v_mean, v_sum / N, rtol=1e-9, atol=1e-12)
+
+
+# --- what can be fitted ----------------------------------------------------------------------------------------------
+
+
+def test_data_frames_have_names_and_labels_of_any_kind(client, rows):
+    pd = pytest.importorskip("pandas")
+    X, y, _ = rows
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(label=np.where(y > 0, "yes", "no"))
+    frame = dd.from_pandas(frame, npartitions=3)
+    model = GraphGuidedClassifier([("a", "b"), ("b", "c")], solver="ada-diag", max_iter=3, random_state=0)
+    model.fit(frame.drop(columns="label"), frame["label"])
+    assert list(model.feature_names_in_) == list("abcdef") and list(model.classes_) == ["no", "yes"]
+    assert model.score(pd.DataFrame(X, columns=list("abcdef")), np.where(y > 0, "yes", "no")) > 0.7
+
+
+def test_sparse_blocks_a_learnt_graph_and_auto(client, rows):
+    X, y, _ = rows
+    X = np.where(np.abs(X) > 1.0, X, 0.0)
+    source = sources.arrays(sp.csr_array(X), y, block_rows=400)
+    model = GraphGuidedClassifier("glasso", alpha=0.01, l2=0.01).fit(distributed.spread(source, client=client))
+    np.testing.assert_array_equal(model.graph_, graphs.glasso(source).edges)
+    assert model.dual_gap_ <= 1e-3  # batch ADMM: auto stops there
+
+
+def test_a_regressor_and_several_classes(client, rows):
+    X, _, _ = rows
+    y = X @ np.arange(6.0)
+    model = GraphGuidedRegressor("chain", solver="admm", alpha=1e-3).fit(*as_dask(400, X, y))
+    assert model.score(X, y) > 0.99
+    labels = np.digitize(y, [-3.0, 3.0])
+    several = GraphGuidedClassifier("chain", solver="ada-diag", max_iter=3).fit(*as_dask(400, X, labels))
+    assert several.coef_.shape == (3, D) and several.score(X, labels) > 0.6
+
+
+def test_files_are_read_by_the_workers(client, rows, tmp_path):
+    from sklearn.datasets import dump_svmlight_file
+
+    X, y, _ = rows
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    source = sources.svmlight(tmp_path / "rows.svm", block_bytes=30_000)
+    spread = distributed.spread(source, client=client)
+    assert spread.shape == (N, D) and len(spread) == len(source) > 2
+    read = np.concatenate([piece.y for piece in spread.pieces()])
+    np.testing.assert_array_equal(read, y)
+
+
+@pytest.fixture
+def no_client(monkeypatch):
+    def none():
+        raise ValueError("no clients found")
+
+    monkeypatch.setattr(cluster_of, "default_client", none)
+
+
+def test_without_a_client_partitions_are_read_one_after_the_other(rows, no_client):
+    X, y, _ = rows
+    model = GraphGuidedClassifier("chain", solver="ada-diag", max_iter=2, random_state=0)
+    there = model.fit(*as_dask(300, X, y)).coef_
+    np.testing.assert_array_equal(there, model.fit(sources.arrays(X, y, block_rows=300)).coef_)
+
+
+def test_a_round_sends_what_does_not_grow_with_the_rows(client):
+    sizes = []
+    for n in (1000, 8000):
+        X = np.random.default_rng(0).normal(size=(n, D))
+        spread = distributed.spread(*as_dask(n // 4, X, np.sign(X[:, 0])), client=client, lanes=2)
+        sent = []
+        submit = client.submit
+
+        def counting(function, *args, sent=sent, submit=submit, **keywords):
+            sent.append(sum(len(pickle.dumps(arg)) for arg in args if isinstance(arg, distributed.Told)))
+            return submit(function, *args, **keywords)
+
+        client.submit = counting
+        try:
+            for solver, epochs in ((AdaSADMM(), 2), (ADMM(), 5)):
+                solve(Problem(spread, **parts()), solver, epochs=epochs)
+        finally:
+            del client.submit
+        sizes.append(max(sent))
+    assert sizes[1] < 1.1 * sizes[0]
+
+
+# --- what is wrong ---------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_fitted_says_so(client, rows, no_client):
+    X, y, _ = rows
+    dX, dy = as_dask(300, X, y)
+    with pytest.raises(ValueError, match="no cluster"):
+        distributed.spread(dX, dy)
+    with pytest.raises(TypeError, match="Dask array or data frame"):
+        distributed.spread(X, y, client=client)
+    with pytest.raises(TypeError, match="y must be a Dask collection"):
+        distributed.spread(dX, y, client=client)
+    with pytest.raises(ValueError, match="partitioned as X"):
+        distributed.spread(dX, da.from_array(y[:600], chunks=300), client=client)
+    with pytest.raises(ValueError, match="lanes must be"):
+        distributed.spread(dX, dy, client=client, lanes=0)
+    with pytest.raises(ValueError, match="cannot run in 2 lanes"):
+        solve(Problem(distributed.spread(dX, dy, client=client), **parts()), AdaSADMM("full"))
+    bad = X.copy()
+    bad[700, 2] = np.nan
+    with pytest.raises(sources.SourceError, match="partition 2, row 101"):
+        distributed.spread(*as_dask(300, bad, y), client=client)
+
+
+def test_without_dask_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"adasadmm\[dask\]"):
+        distributed.spread(sources.arrays(np.eye(2), np.ones(2)))
