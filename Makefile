@@ -44,11 +44,11 @@ types: $(VENV)/dev
 
 $(VENV)/core: pyproject.toml
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cli]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cli,report]"
 	touch $@
 
 $(VENV)/dev: $(VENV)/core
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cli,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cli,report,dev]"
 	touch $@
 
 $(VENV)/bench: $(VENV)/dev

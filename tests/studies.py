@@ -123,3 +123,23 @@ def graph(dataset, nodes=60, edges=100):
     w = rng.standard_normal(nodes) * rng.uniform(0, 1, nodes) ** 3
     names = [f"{dataset} {k}" for k in range(nodes)]
     return LearntGraph(dataset, "ada-diag", names, [list(pair) for pair in sorted(pairs)], w.tolist())
+
+
+def showcase():
+    """A demo that was not run: two data sets, an image and a graph."""
+    from adasadmm.report.showcase import Line, Showcase, WeightMap
+
+    epoch = [0.5, 1.0, 1.5, 2.0]
+    names = ("SADMM, 1/(gamma t)", "Ada-SADMM, diagonal", "Ada-SADMM, full")
+    lines = [
+        Line(dataset, name, 0.3, 0.1 / (k + 1), 0.1, 0.01, epoch, [1.0 / (k + t) for t in epoch])
+        for dataset in ("digits", "breast_cancer")
+        for k, name in enumerate(names)
+    ]
+    pixels = [f"pixel {k}" for k in range(4)]
+    image = WeightMap(
+        "digits", "3 against 8", pixels, [[0, 1]], (2, 2), [[1, -1, 2, 0], [1, 1, 2, 0]], [4, 3], [0.1, 0.1]
+    )
+    graph = image._replace(dataset="breast_cancer", title="Breast cancer", shape=None)
+    titles = {"digits": ("Handwritten digits", "a grid"), "breast_cancer": ("Breast cancer", "learnt")}
+    return Showcase(titles, lines, [image, graph], {"command": "adasadmm demo"})

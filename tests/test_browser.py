@@ -209,3 +209,20 @@ def test_without_javascript_all_but_the_curves_can_be_read(browser, pages):
     assert not all_of(browser, "#controls")[0].is_displayed() and not plots(browser)
     (instead,) = all_of(browser, "noscript p")
     assert instead.is_displayed() and "figure.svg" in instead.text
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_the_page_of_the_demo(driver, tmp_path, width):
+    from adasadmm.report.showcase import write_showcase
+
+    files = write_showcase(studies.showcase(), tmp_path)
+    open_page(driver, tmp_path, width, files[0].name)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    assert driver.execute_script(BEYOND) == []
+    pictures = all_of(driver, "main img")
+    assert len(pictures) == 4
+    for picture in pictures:
+        assert picture.is_displayed() and picture.get_property("naturalWidth") > 100 and picture.get_attribute("alt")
+    assert "Ada-SADMM, full" in all_of(driver, "table")[0].text
+    assert "adasadmm fit rows.csv" in all_of(driver, "#next pre")[0].text
+    assert driver.get_log("browser") == []

@@ -124,7 +124,7 @@ def test_what_is_wrong_is_said_in_one_line(folder, tmp_path, capsys, monkeypatch
     bad = tmp_path / "bad.svm"
     bad.write_bytes((folder / "train.svm").read_bytes() + b"1 2:x\n")
     assert f"bad.svm, line {N + 1}: " in wrong("fit", bad, *model)
-    assert "No such file" in wrong("fit", tmp_path / "none.svm", *model)
+    assert "there is no file" in wrong("fit", tmp_path / "none.svm", *model)
     assert "the folder of" in wrong("fit", bad, "--model", tmp_path / "none" / "m")
     assert "has 5 features, the model 6" in _of_other_width(folder, tmp_path, wrong)
     assert "has no column 'z'" in wrong("fit", folder / "train.parquet", "--columns", "x0,z", *model)

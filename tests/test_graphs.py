@@ -442,7 +442,7 @@ def test_graphs_in_csv_files(tmp_path, text, expected):
     [
         ("0,1\n3\n", r"line 2 of .*graph.csv is not source,target\[,weight\]: '3'"),
         ("0,1,2\n\n3,1\n", "line 3 of .* '3,1'"),
-        ("age,incme\nlat,income\n", "edges must be among the names of the 5 features, .*not among them: incme$"),
+        ("age,incme\nlat,income\n", "edges must be among the names of the 5 features, .*not among them: incme \\(did"),
         ("age,incme\n", "not among them: incme"),
         ("0,1,heavy\n1,2,3\n", "weights of edges must be numbers.*heavy"),
         ("0,1,nan\n", "must be finite and > 0, got nan"),

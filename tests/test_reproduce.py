@@ -215,7 +215,7 @@ def test_an_algorithm_that_diverges_with_every_step_size_is_a_failure(tmp_path, 
 
 
 def test_a_process_that_the_system_ends_is_no_traceback(tmp_path, monkeypatch, capsys):
-    def killed(plan, available):
+    def killed(*_, **__):
         raise BrokenExecutor("a worker was killed")
 
     monkeypatch.setattr(reproduce, "reproduce", killed)

@@ -54,9 +54,14 @@ ROOMS = [  # a file imports only files above it
     "datasets",
     "report",
     "experiments",
+    "cli_common",
+    "cli_memory",
     "cli_stream",
     "cli_files",
+    "cli_demo",
+    "cli_runs",
     "cli_info",
+    "cli_complete",
     "cli",
 ]
 

@@ -306,7 +306,11 @@ def test_a_value_that_is_missing_in_a_table_is_named_or_skipped(data, tmp_path):
 
 @pytest.mark.parametrize(
     ("row", "message"),
-    [("1,2,x,-1", "invalid value 'x'"), ("1,2,-1", "Expected 4 columns, got 3"), ("1,,3,1", "feature 1 is nan")],
+    [
+        ("1,2,x,-1", "column 'c' holds 'x', which is no number"),
+        ("1,2,-1", "Expected 4 columns, got 3"),
+        ("1,,3,1", "column 'b' is empty"),
+    ],
 )
 def test_a_bad_row_of_a_csv_file_is_named_or_skipped(row, message, tmp_path):
     path = write_text(tmp_path / "a.csv", f"a,b,c,y\n1,2,3,1\n4,5,6,-1\n{row}\n7,8,9,1\n".encode())

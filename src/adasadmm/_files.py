@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and folders that can be written to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["write_whole"]
+__all__ = ["check_writable", "write_whole"]
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -49,3 +49,13 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def check_writable(folder: str | os.PathLike[str]) -> None:
+    """An OSError where files cannot be written into a folder, or it could not be made; nothing is left behind."""
+    folder = Path(folder).absolute()
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    handle, path = tempfile.mkstemp(dir=folder, prefix=".adasadmm.")
+    os.close(handle)
+    os.unlink(path)

@@ -10,20 +10,20 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Wrong", "add_commands", "count"]
+from .cli_common import Failed, Wrong, add_command, add_output, check_folder, count, not_negative
+
+__all__ = ["add_commands"]
 
 FILES = (
     "svmlight text (plain, .gz, .bz2), .parquet, .arrow or .csv; files, globs, folders, or - for svmlight lines from "
 )
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared", "huber", "epsilon_insensitive", "quantile", "poisson")
 SOLVERS = ("auto", "ada-diag", "ada-full", "sadmm", "admm")
-
-
-class Wrong(Exception):
-    """A command cannot do what it was asked for; the message says why, and what to do."""
+GRAPHS = ("glasso", "knn", "chain", "grid:ROWSxCOLS")
 
 
 # --- what can be asked for -------------------------------------------------------------------------------------------
@@ -36,28 +36,47 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_fit(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "fit",
+        _guarded(_fit),
         help="fit a model to files of any size, or to a stream",
-        description="Reads the rows block by block, so that they need not fit in memory, and saves the model.",
-        epilog="Example: adasadmm fit train.svm.bz2 --valid valid.svm --model m.skops --graph chain --epochs 3",
+        about="Reads the rows block by block, so that they need not fit in memory, fits a classifier (or with "
+        "--loss squared and the like a regressor) whose coefficients follow a graph, and saves it.",
+        examples=[
+            "adasadmm fit rows.csv --target price --loss squared --graph edges.csv --model m.skops",
+            "adasadmm fit rows.csv --target y --drop id,name --scale --model m.skops     # the graph is learnt",
+            "adasadmm fit train.svm.bz2 --valid valid.svm --graph chain --epochs 3 --model m.skops",
+            "zcat log.svm.gz | adasadmm fit - --n-features 1000 --graph chain --model m.skops",
+        ],
     )
     _add_reading(parser)
     parser.add_argument("--model", required=True, type=Path, metavar="OUT", help="where the model is saved")
     parser.add_argument("--valid", nargs="+", metavar="FILE", help="rows to judge the model by")
     parser.add_argument(
-        "--graph", default="glasso", metavar="G", help="glasso (default), knn, chain, grid:ROWSxCOLS or a CSV of edges"
+        "--graph",
+        default="glasso",
+        metavar="G",
+        help="learnt: glasso (default), knn; given: chain, grid:ROWSxCOLS, or a CSV file of edges, two features "
+        "(names or numbers from 0) and perhaps a weight on each line, with or without a header",
     )
     parser.add_argument("--loss", default="hinge", choices=LOSSES, help="default: hinge, a classifier")
-    parser.add_argument("--alpha", type=float, help="strength of the graph (default: 1/rows)")
-    parser.add_argument("--l2", type=float, help="strength of the ridge (default: 1/rows)")
+    parser.add_argument("--alpha", type=not_negative, help="strength of the graph (default: 1/rows)")
+    parser.add_argument("--l2", type=not_negative, help="strength of the ridge (default: 1/rows)")
     parser.add_argument(
-        "--solver", default="ada-diag", choices=SOLVERS, help="default: ada-diag; auto stops at a duality gap of --tol"
+        "--scale", action="store_true", help="bring all columns to one scale first: for features of different units"
     )
     parser.add_argument(
-        "--tol", type=float, default=1e-3, help="relative duality gap for --solver auto (default: 1e-3)"
+        "--solver",
+        default="auto",
+        choices=SOLVERS,
+        help="default: auto, which in memory goes on until a duality gap of --tol is proved, and is ada-diag where "
+        "rows do not fit there, come from a stream, or --epochs is given",
     )
-    parser.add_argument("--epochs", type=count, metavar="N", help="passes (default: 2; 1000 iterations of admm)")
+    parser.add_argument(
+        "--tol", type=not_negative, default=1e-3, help="relative duality gap for --solver auto (default: 1e-3)"
+    )
+    parser.add_argument("--epochs", type=count, metavar="N", help="passes over the files (default of ada-diag: 2)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="order of blocks and rows (default: 0)")
     parser.add_argument(
         "--checkpoint", type=Path, metavar="DIR", help="keep the run there, every minute and when stopped"
@@ -69,58 +88,72 @@ def _add_fit(commands: Any) -> None:
         help="a Dask cluster, tcp://host:port, whose workers read the files themselves",
     )
     parser.add_argument("--classes", metavar="A,B", help="labels of a stream (default: -1,1)")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-    parser.add_argument("--json", action="store_true", help="print figures as JSON")
-    parser.set_defaults(run=_guarded(_fit))
+    add_output(parser)
 
 
 def _add_predict(commands: Any) -> None:
-    parser = commands.add_parser("predict", help="predictions of a saved model for files of any size, or a stream")
-    parser.add_argument("model", type=Path, metavar="MODEL")
+    parser = add_command(
+        commands,
+        "predict",
+        _guarded(_predict),
+        help="predictions of a saved model for files of any size, or a stream",
+        about="Writes a line for each row: the prediction and, of a classifier, its score.",
+        examples=[
+            "adasadmm predict m.skops new.csv --out predictions.csv",
+            "adasadmm predict m.skops 'parts/*.parquet' | head",
+        ],
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL", help="file that adasadmm fit --model wrote")
     _add_reading(parser)
     parser.add_argument("--out", default="-", metavar="OUT", help="CSV file of predictions (default: standard output)")
-    parser.set_defaults(run=_guarded(_predict))
 
 
 def _add_graph(commands: Any) -> None:
-    parser = commands.add_parser("graph", help="learn the graph over the features of files of any size")
+    parser = add_command(
+        commands,
+        "graph",
+        _guarded(_graph),
+        help="learn the graph over the features of files of any size",
+        about="Writes the edges as a CSV file: to look at, to mend by hand, and to give to fit --graph.",
+        examples=[
+            "adasadmm graph rows.csv --target y --out edges.csv",
+            "adasadmm graph 'parts/*.parquet' --graph glasso --edges 200 --out edges.csv",
+        ],
+    )
     _add_reading(parser)
     parser.add_argument("--out", required=True, metavar="OUT", help="CSV file of edges, as --graph of fit takes it")
     parser.add_argument("--graph", default="glasso", choices=("glasso", "knn"), help="default: glasso")
     parser.add_argument("--edges", type=count, metavar="N", help="about so many (glasso; default: 2 for each feature)")
-    parser.add_argument("--penalty", type=float, help="of the graphical lasso, instead of --edges")
-    parser.add_argument("--json", action="store_true", help="print figures as JSON")
-    parser.set_defaults(run=_guarded(_graph))
+    parser.add_argument("--penalty", type=not_negative, help="of the graphical lasso, instead of --edges")
+    add_output(parser)
 
 
 def _add_reading(parser: Any) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help=FILES + "standard input")
     parser.add_argument("--target", metavar="NAME", help="column of targets (default: target, label or y)")
     parser.add_argument("--columns", metavar="A,B", help="columns of features (default: all others)")
+    parser.add_argument("--drop", metavar="A,B", help="columns that are neither: identifiers, texts")
     parser.add_argument("--n-features", type=count, metavar="N", help="svmlight: features (default: found in a scan)")
     parser.add_argument("--zero-based", action="store_true", help="svmlight: indices begin with 0, not 1")
     parser.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="default: stop")
 
 
-def count(text: str) -> int:
-    with contextlib.suppress(ValueError):
-        if (number := int(text)) >= 1:
-            return number
-    raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, got {text}")
-
-
 def _guarded(command: Any) -> Any:
-    """Errors of a user's files and wishes in one line, and so are warnings."""
+    """Errors of a user's files and wishes in one sentence."""
 
     def run(options: argparse.Namespace) -> int:
-        with warnings.catch_warnings():
-            warnings.simplefilter("default")
-            warnings.filterwarnings("ignore", "X does not have valid feature names")  # the source saw to them
-            warnings.showwarning = lambda message, *_: print(f"adasadmm: warning: {message}", file=sys.stderr)
-            try:
-                return command(options)
-            except (ValueError, ImportError) as error:
-                raise Wrong(str(error)) from None
+        from .models import ModelError
+        from .sources._base import BadRow
+
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # the source saw to them
+        try:
+            return command(options)
+        except ValueError as error:
+            if options.debug:
+                raise
+            if isinstance(error, BadRow):
+                raise Failed(f"{error}; --drop A,B leaves out columns, --on-bad-row skip such rows") from None
+            raise (Failed if isinstance(error, ModelError) else Wrong)(str(error)) from None
 
     return run
 
@@ -132,16 +165,18 @@ def _fit(options: argparse.Namespace) -> int:
     from . import Checkpoint, cli_stream
     from .models import save_model
 
-    if options.files == ["-"] and (options.checkpoint is not None or options.scheduler is not None):
-        raise Wrong("a stream cannot be read again, so --checkpoint and --scheduler are for files")
-    _check_folder(options.model)
+    if options.files == ["-"] and (options.checkpoint or options.scheduler or options.scale):
+        raise Wrong("a stream cannot be read again: --checkpoint, --scheduler and --scale are for files")
+    if find_spec("skops") is None:
+        raise Failed('models are saved by skops: pip install "adasadmm[cli]"')
+    _check_file(options.model, "--model")
     model = _model(options)
     if options.files == ["-"]:
-        figures = cli_stream.learn(model, sys.stdin.buffer, options)
+        fitted, figures = model, cli_stream.learn(model, sys.stdin.buffer, options)
     else:
         keeping = None if options.checkpoint is None else Checkpoint(options.checkpoint)
         with _rows(options) as source:
-            model.fit(source, checkpoint=keeping, resume=options.resume)
+            fitted = _fitted(model, source, options, checkpoint=keeping, resume=options.resume)
             found = source.summary
         figures = {
             "rows": found.rows,
@@ -152,13 +187,33 @@ def _fit(options: argparse.Namespace) -> int:
             "relative_gap": _as_json(model.dual_gap_),
             "seconds": _seconds(model),
         }
-    figures["edges"] = len(model.graph_)
+    figures |= {"edges": len(model.graph_), "model": str(options.model)}
     if options.valid:
         valid = _source(options.valid, options, features=model.n_features_in_, names=_names(model))
-        figures["valid"] = cli_stream.judge(model, valid)
-    save_model(model, options.model)
+        figures["valid"] = cli_stream.judge(fitted, valid)
+    save_model(fitted, options.model)
     _tell(figures, options.json)
     return 0
+
+
+def _fitted(model: Any, source: Any, options: argparse.Namespace, **keeping: Any) -> Any:
+    """The model fitted to a source: in memory where that is possible and nothing else was asked for."""
+    from . import cli_memory
+
+    cli_memory.check_targets(model, source)
+    if options.scheduler is not None:
+        if options.scale:
+            raise Wrong("--scale is for rows in the memory of one machine, not for --scheduler: scale the files first")
+        return model.fit(source, **keeping)
+    if options.scale and not cli_memory.fits_in_memory(source):
+        raise Wrong(
+            f"--scale is for rows that fit in memory, {cli_memory.MOST_ENTRIES:,} numbers: scale the files first"
+        )
+    if options.scale or (model.solver == "auto" and cli_memory.fits_in_memory(source)):
+        return cli_memory.fit_in_memory(model, source, options.scale, **keeping)
+    if model.solver == "auto":
+        model.set_params(solver="ada-diag", max_iter=2)
+    return model.fit(source, **keeping)
 
 
 def _predict(options: argparse.Namespace) -> int:
@@ -185,7 +240,7 @@ def _graph(options: argparse.Namespace) -> int:
 
     if options.graph == "knn" and (options.edges or options.penalty):
         raise Wrong("--edges and --penalty belong to --graph glasso")
-    source = _source(options.files, options)
+    source = _source(options.files, options, target=options.target or False)
     wish = {} if options.graph == "knn" else {"edges": options.edges, "penalty": options.penalty}
     graph = getattr(graphs, options.graph)(source, **wish)
     names = source.feature_names or range(source.shape[1])
@@ -202,15 +257,17 @@ def _model(options: argparse.Namespace) -> Any:
     from . import GraphGuidedClassifier, GraphGuidedRegressor
 
     classifies = options.loss in ("hinge", "squared_hinge", "logistic")
-    epochs = options.epochs
-    if epochs is None and options.solver not in ("auto", "admm"):
+    solver, epochs = options.solver, options.epochs
+    if solver == "auto" and (epochs is not None or options.files == ["-"]):
+        solver = "ada-diag"
+    if epochs is None and solver not in ("auto", "admm"):
         epochs = 2
     return (GraphGuidedClassifier if classifies else GraphGuidedRegressor)(
         _graph_of(options.graph),
         loss=options.loss,
         alpha=options.alpha,
         l2=options.l2,
-        solver=options.solver,
+        solver=solver,
         tol=options.tol,
         max_iter=epochs,
         random_state=options.seed,
@@ -220,12 +277,16 @@ def _model(options: argparse.Namespace) -> Any:
 
 def _graph_of(text: str) -> Any:
     """``grid:8x8`` is a tuple; all else is a name or a path already."""
-    if not text.startswith("grid:"):
-        return text
-    try:
-        return ("grid", *(int(side) for side in text[5:].split("x")))
-    except ValueError:
-        raise Wrong(f"--graph: a grid is grid:ROWSxCOLS, got {text}") from None
+    from .datasets import check_name
+
+    if text.startswith("grid:"):
+        try:
+            return ("grid", *(int(side) for side in text[5:].split("x")))
+        except ValueError:
+            raise Wrong(f"--graph: a grid is grid:ROWSxCOLS, got {text}") from None
+    if not text.endswith(".csv") and not os.path.isfile(text):
+        check_name(text, GRAPHS, "file or graph")
+    return text
 
 
 def _source(
@@ -249,6 +310,9 @@ def _source(
         columns = names or (options.columns and options.columns.split(","))
         settings |= {"columns": columns, "target": options.target if target is None else target}
     source = sources.open(files, **settings)
+    if options.drop and source.feature_names and names is None:
+        settings["columns"] = _without(source.feature_names, options.drop.split(","), repr(source))
+        source = sources.open(files, **settings)
     if features is not None and source.n_features != features:
         raise Wrong(f"{source!r} has {source.n_features} features, the model {features}")
     if options.on_bad_row == "skip" and scan:
@@ -268,11 +332,20 @@ def _rows(options: argparse.Namespace) -> Iterator[Any]:
         try:
             yield distributed.spread(_source(options.files, options, scan=False), client=client)
         except distributed.ClusterError as error:
-            raise Wrong(str(error)) from None
+            raise Failed(str(error)) from None
+
+
+def _without(names: list[str], dropped: list[str], place: str) -> list[str]:
+    unknown = [name for name in dropped if name not in names]
+    if unknown:
+        raise Wrong(f"--drop: {place} has no column {unknown[0]!r} beside the target")
+    return [name for name in names if name not in dropped]
 
 
 def _names(model: Any) -> list[str] | None:
-    names = getattr(model, "feature_names_in_", None)
+    from .cli_memory import last_step
+
+    names = getattr(last_step(model), "feature_names_in_", None)
     return None if names is None else list(names)
 
 
@@ -311,12 +384,13 @@ def _as_json(gap: Any) -> Any:
     return gap if math.isfinite(gap) else None
 
 
-def _check_folder(path: Path) -> None:
+def _check_file(path: Path, option: str) -> None:
     """Fail before hours of work, not behind them."""
     if not path.parent.is_dir():
-        raise Wrong(f"the folder of {path} does not exist")
+        raise Wrong(f"the folder of {path} does not exist: make it, or choose another place with {option}")
     if path.is_dir():
-        raise Wrong(f"{path} is a folder: name a file")
+        raise Wrong(f"{path} is a folder: name a file in it with {option}")
+    check_folder(path.parent, option)
 
 
 @contextlib.contextmanager
@@ -325,7 +399,7 @@ def _written(path: str) -> Iterator[Any]:
     if path == "-":
         yield sys.stdout
         return
-    _check_folder(Path(path))
+    _check_file(Path(path), "--out")
     part = f"{path}.part"
     try:
         with open(part, "w", encoding="utf-8") as file:

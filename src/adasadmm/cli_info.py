@@ -10,6 +10,7 @@ import platform
 from typing import Any
 
 from . import __version__
+from .cli_common import add_command as _add_command
 
 __all__ = ["add_command"]
 
@@ -26,9 +27,15 @@ EXTRAS = {  # extra: a package of it
 
 
 def add_command(commands: Any) -> None:
-    parser = commands.add_parser("info", help="versions, cores, caches, extras, data sets found")
+    parser = _add_command(
+        commands,
+        "info",
+        _info,
+        help="versions, cores, caches, extras, data sets found",
+        about="Tells what a report of a fault should tell: versions, extras, threads, caches, data sets.",
+        examples=["adasadmm info", "adasadmm info --json"],
+    )
     parser.add_argument("--json", action="store_true", help="print as JSON")
-    parser.set_defaults(run=_info)
 
 
 def _info(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from . import losses
+from .cli_memory import last_step, scaled_rows
 from .estimators._fitting import as_loss
 from .matrices import plain
 from .sources import Piece, SourceError
@@ -105,11 +106,12 @@ class Score:
 
 def judge(model: Any, source: Any) -> dict[str, float]:
     """Mean loss, and the rate of errors or the root of the mean square, over a source."""
-    score = Score(model, model.classes_ if is_classifier(model) else None)
+    linear = last_step(model)
+    score = Score(linear, linear.classes_ if is_classifier(linear) else None)
     for piece in source.pieces():
         if piece.y is None:
             raise SourceError(f"{piece.place} has no targets")
-        score.add(model._scores(plain(piece.X)), piece.y)
+        score.add(linear._scores(scaled_rows(model, plain(piece.X))), piece.y)
     return score.figures()
 
 

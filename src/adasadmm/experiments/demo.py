@@ -1,4 +1,4 @@
-"""The demo: handwritten digits, even against odd, with the pixel grid as graph."""
+"""The demo: the paper's algorithms on two data sets of scikit-learn, and what a graph does to the weights."""
 
 from __future__ import annotations
 
@@ -9,57 +9,101 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from .. import graphs
+from .. import datasets, graphs
+from ..estimators import GraphGuidedClassifier
 from ..losses import Hinge
 from ..metrics import Full
 from ..penalties import L1
 from ..problem import Problem
+from ..report.showcase import Line, WeightMap
 from ..solve import solve
 from ..solvers import ADMM, ALL_ROWS, ALM, SADMM, AdaSADMM
+from .settings import POINTS_AN_EPOCH, TEST_PART
 
-__all__ = ["Line", "digits", "lines"]
+__all__ = ["STAGES", "Stage", "lines", "solvers", "weight_maps"]
 
-# Where a step size has to be chosen it is 1, which for all three is the best power of 2 on these data.
-SOLVERS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "SADMM, 1/(gamma t)": (SADMM(), {}),
-    "SADMM, c/sqrt(t)": (SADMM(eta=1.0), {}),
-    "Ada-SADMM, diagonal": (AdaSADMM(eta=1.0), {}),
-    "Ada-SADMM, full": (AdaSADMM(metric=Full(refresh=0.05), eta=1.0), {}),
-    "Ada-SADMM, no step to tune": (AdaSADMM(average="step-weighted"), {}),
-    "batch ADMM": (ADMM(), {}),
-    "augmented Lagrangian": (ALM(), {}),
+
+class Stage(NamedTuple):
+    """A data set of the demo. ``eta``: for SADMM c/sqrt(t), and Ada-SADMM diagonal and full, the best power of 2."""
+
+    title: str
+    graph: str
+    eta: tuple[float, float, float]
+
+
+STAGES = {
+    "digits": Stage("Handwritten digits, even against odd", "the 8 x 8 grid of pixels", (1.0, 1.0, 1.0)),
+    "breast_cancer": Stage("Breast cancer, benign against malignant", "learnt from the rows", (0.25, 0.5, 0.5)),
 }
+STRENGTH = 0.003  # of the graph in the weight maps
+SPLITS = 10  # over which the test errors of the weight maps are means
 
 
-class Line(NamedTuple):
-    """One line of the table."""
-
-    algorithm: str
-    objective: float
-    above_optimum: float
-    test_error: float
-    seconds: float
-
-
-def digits(seed: int = 0) -> tuple[Problem, np.ndarray, np.ndarray]:
-    """The training problem, and the test rows and labels."""
-    X, digit = load_digits(return_X_y=True)
-    y = np.where(digit % 2 == 0, 1.0, -1.0)
-    X_train, X_test, y_train, y_test = train_test_split(X / 16.0, y, test_size=0.2, random_state=seed, stratify=y)
-    n, d = X_train.shape
-    A = graphs.incidence(graphs.grid(8, 8), d=d)
-    return Problem(X_train, y_train, loss=Hinge(), penalty=L1(1 / n), A=A, gamma=1 / n), X_test, y_test
+def solvers(stage: Stage) -> dict[str, Any]:
+    """The contestants, in the order of the table."""
+    sadmm, diagonal, full = stage.eta
+    return {
+        "SADMM, 1/(gamma t)": SADMM(),
+        "SADMM, c/sqrt(t)": SADMM(eta=sadmm),
+        "Ada-SADMM, diagonal": AdaSADMM(eta=diagonal),
+        "Ada-SADMM, full": AdaSADMM(metric=Full(refresh=0.05), eta=full),
+        "batch ADMM": ADMM(),
+        "augmented Lagrangian": ALM(),
+    }
 
 
-def lines(epochs: float = 2.0) -> Iterator[Line]:
-    """Each algorithm's line, as soon as it is known."""
-    problem, X_test, y_test = digits()
+def lines(name: str, epochs: float = 2.0) -> Iterator[Line]:
+    """Each algorithm's line on a data set, as soon as it is known."""
+    problem, X_test, y_test = _problem(name)
     optimum = solve(problem, ALM(), tol=1e-8).certificate
     assert optimum is not None
-    for name, (solver, options) in SOLVERS.items():
-        if not isinstance(solver, ALL_ROWS):
-            options = {"epochs": epochs, **options}
-        result = solve(problem, solver, **options)
+    for label, solver in solvers(STAGES[name]).items():
+        course: dict[str, list[float]] = {"epoch": [], "above": []}
+
+        def look(snapshot: Any, course: dict[str, list[float]] = course) -> None:
+            course["epoch"].append(snapshot.epoch)
+            course["above"].append(problem.objective(snapshot.w_average) / optimum.dual - 1.0)
+
+        batch = isinstance(solver, ALL_ROWS)
+        settings: dict[str, Any] = {"callback": look, "trace_every": 1.0 / POINTS_AN_EPOCH, "epochs": epochs}
+        result = solve(problem, solver, **({} if batch else settings))
         objective = problem.objective(result.w_average)
         error = float(np.mean(np.where(X_test @ result.w_average >= 0.0, 1.0, -1.0) != y_test))
-        yield Line(name, objective, objective / optimum.dual - 1.0, error, float(result.trace["seconds"][-1]))
+        seconds = float(result.trace["seconds"][-1])
+        yield Line(name, label, objective, objective / optimum.dual - 1.0, error, seconds, **course)
+
+
+def _problem(name: str) -> tuple[Problem, np.ndarray, np.ndarray]:
+    """The training problem, gamma = nu = 1/n as in the paper, and the test rows and labels."""
+    data = datasets.load(name)
+    X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=TEST_PART, random_state=0, stratify=data.y)
+    n, d = X.shape
+    edges = graphs.grid(8, 8) if name == "digits" else graphs.glasso(X).edges
+    A = graphs.incidence(edges, d=d)
+    return Problem(X, y, loss=Hinge(), penalty=L1(1 / n), A=A, gamma=1 / n), X_test, y_test
+
+
+def weight_maps() -> Iterator[WeightMap]:
+    """The weights with and without a graph, on half of the rows."""
+    pixels, digit = load_digits(return_X_y=True)
+    chosen = np.isin(digit, (3, 8))
+    places = [f"pixel {i}, {j}" for i in range(8) for j in range(8)]
+    title = "3 against 8, a weight for each pixel"
+    yield _weight_map("digits", title, pixels[chosen] / 16.0, digit[chosen] == 8, ("grid", 8, 8), places)
+    data = datasets.load("breast_cancer")
+    title = "Breast cancer, a weight for each measurement"
+    yield _weight_map("breast_cancer", title, data.X, data.y > 0, "glasso", list(data.feature_names))
+
+
+def _weight_map(name: str, title: str, X: np.ndarray, y: np.ndarray, graph: Any, features: list[str]) -> WeightMap:
+    strengths = (0.0, STRENGTH)
+    errors, first = np.empty((SPLITS, 2)), list[Any]()
+    for split in range(SPLITS):
+        rows, held_out, labels, truth = train_test_split(X, y, train_size=0.5, random_state=split, stratify=y)
+        models = [GraphGuidedClassifier(graph, alpha=alpha, tol=1e-5).fit(rows, labels) for alpha in strengths]
+        errors[split] = [1.0 - model.score(held_out, truth) for model in models]
+        first = first or models
+    groups = [len(np.unique(model.clusters_)) for model in first]
+    weights = [model.coef_[0].tolist() for model in first]
+    shape = graph[1:] if isinstance(graph, tuple) else None
+    return WeightMap(name, title, features, first[1].graph_.tolist(), shape, weights, groups, errors.mean(0).tolist())

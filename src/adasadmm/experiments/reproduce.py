@@ -75,12 +75,6 @@ def checked(plan: Plan, chosen: bool) -> tuple[Plan, Available]:
     for package in ("jinja2", "matplotlib", "plotly"):
         if importlib.util.find_spec(package) is None:
             raise ImportError(f'the figure and the page need {package}: pip install "adasadmm[report]"')
-    try:
-        plan.out.mkdir(parents=True, exist_ok=True)
-        write_whole(plan.out / ".writable", "")
-        (plan.out / ".writable").unlink()
-    except OSError as error:
-        raise ValueError(f"cannot write into {plan.out}: {error.strerror}; choose another folder with --out") from None
     available = _load(plan.datasets, plan.data_dir)
     if available.data:
         return plan, available

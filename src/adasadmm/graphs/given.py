@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import os
 import warnings
 from collections.abc import Sequence
@@ -186,10 +187,15 @@ def _from_file(path: Any, d: int, names: list[Any] | None) -> Graph:
 
 
 def _is_head(lines: list[tuple[int, list[str]]], names: list[Any] | None) -> bool:
-    """No cell of the first line is a number or a feature, while all other lines have numbers where they belong."""
-    if len(lines) < 2 or any(_is_number(cell) or cell in (names or ()) for cell in lines[0][1]):
+    """No cell of the first line is a number or a feature, while all ends of the other lines are one or the other."""
+    known = set(names or ())
+    if len(lines) < 2 or any(_is_number(cell) or cell in known for cell in lines[0][1]):
         return False
-    return all(_is_number(cell) for _, line in lines[1:] for cell in (line[2:3] or line))
+    ends = [line[:2] for _, line in lines[1:]]
+    by_name = known.issuperset(cell for line in ends for cell in line)
+    by_number = all(_is_number(cell) for line in ends for cell in line)
+    weighed = all(_is_number(cell) for _, line in lines[1:] for cell in line[2:3])
+    return weighed and (by_name or by_number or any(line[2:3] for _, line in lines[1:]))
 
 
 def _is_number(cell: str) -> bool:
@@ -226,7 +232,10 @@ def _places(labels: list[Any], d: int, names: list[Any] | None, what: str) -> li
         if names
         else f"0 to {d - 1} (X has no feature names: a frame has)"
     )
-    raise ValueError(f"{what} must be among {known}; not among them: {name_columns(range(len(unknown)), unknown)}")
+    near = difflib.get_close_matches(str(unknown[0]), [str(name) for name in names or ()], n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    said = name_columns(range(len(unknown)), unknown)
+    raise ValueError(f"{what} must be among {known}; not among them: {said}{hint}")
 
 
 def _array(pairs: Any) -> np.ndarray:

@@ -63,7 +63,8 @@ def check_names(names: list[str], chosen: Chosen, place: str) -> None:
 
 
 def _some(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    shown = [repr(name) for name in names]
+    return ", ".join(shown if len(names) <= 8 else [*shown[:4], f"{len(names) - 6} more", *shown[-2:]])
 
 
 def to_piece(batch: Any, chosen: Chosen, place: str) -> Piece:

@@ -43,6 +43,10 @@ class SourceError(ValueError):
     """Rows cannot be read; the message names the file, the line or row group, and the value."""
 
 
+class BadRow(SourceError):
+    """A row cannot be read; with ``on_bad_row="skip"`` it would be left out."""
+
+
 class SourceWarning(UserWarning):
     """Rows were skipped."""
 
@@ -87,7 +91,7 @@ class Faults:
 
     def found(self, message: str) -> None:
         if self.stop:
-            raise SourceError(message)
+            raise BadRow(message)
         self.count += 1
         if len(self.told) < TOLD_FAULTS:
             self.told.append(message)

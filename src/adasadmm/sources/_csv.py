@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..matrices import Dense
 from ._arrow import check_names, choose, pyarrow, to_piece
-from ._base import Faults, SourceError, checked
+from ._base import Faults, Piece, SourceError, checked
 from ._text import Chunk, TextSource, opened
 
 __all__ = ["CsvSource"]
@@ -53,13 +54,28 @@ class CsvSource(TextSource):
         kinds: dict[str, Any] = dict.fromkeys(self.chosen.all, pa.float64())
         if self.text_target:
             kinds[self.chosen.target] = pa.string()  # type: ignore[index]
-        table = csv.read_csv(
-            io.BytesIO(data),
-            csv.ReadOptions(use_threads=False, column_names=self.headers[path]),
-            csv.ParseOptions(delimiter=self.delimiter),
-            csv.ConvertOptions(column_types=kinds, include_columns=self.chosen.all, strings_can_be_null=True),
-        )
-        return checked(to_piece(table, self.chosen, path), self.n_features, 0, Faults("stop"))[:3]
+        try:
+            table = csv.read_csv(
+                io.BytesIO(data),
+                csv.ReadOptions(use_threads=False, column_names=self.headers[path]),
+                csv.ParseOptions(delimiter=self.delimiter),
+                csv.ConvertOptions(column_types=kinds, include_columns=self.chosen.all, strings_can_be_null=True),
+            )
+        except ValueError as error:
+            raise ValueError(self._in_words(str(error), path)) from None
+        X, y, weight, _ = to_piece(table, self.chosen, path)
+        for name, column in zip(self.chosen.features, X.T, strict=True):
+            if not np.isfinite(column).all():
+                value = column[~np.isfinite(column)][0]
+                raise ValueError(f"column {name!r} is {'empty' if np.isnan(value) else value}")
+        return checked(Piece(X, y, weight, path), self.n_features, 0, Faults("stop"))[:3]
+
+    def _in_words(self, message: str, path: str) -> str:
+        """What pyarrow says of a cell, with the name of its column."""
+        found = re.search(r"CSV column #(\d+):.*invalid value '(.*)'", message, flags=re.DOTALL)
+        if found is None:
+            return message
+        return f"column {self.headers[path][int(found[1])]!r} holds {found[2]!r}, which is no number"
 
     def _header(self, path: str) -> list[str]:
         """The names in the first line."""

@@ -20,6 +20,7 @@ _KINDS = {
     ".tsv": "tsv",
 }
 _PACKED = (".gz", ".bz2")
+_OTHERS = (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".npy", ".npz", ".pkl", ".mat", ".h5", ".zip", ".xz", ".zst")
 
 
 def resolved(paths: Any, kind: str | None = None) -> list[str]:
@@ -46,7 +47,11 @@ def resolved(paths: Any, kind: str | None = None) -> list[str]:
 
 def kind_of(paths: Any) -> str:
     """The kind that all files have."""
-    kinds = {_kind(path): path for path in resolved(paths)}
+    found = resolved(paths)
+    for path in found:
+        if path.lower().endswith(_OTHERS):
+            raise SourceError(f"{path} cannot be read: save the rows as .csv, .parquet, .arrow or svmlight text")
+    kinds = {_kind(path): path for path in found}
     if len(kinds) > 1:
         (one, first), (other, second), *_ = kinds.items()
         raise SourceError(f"files of several kinds: {first} is {one}, {second} is {other}; give files of one kind")

@@ -30,6 +30,12 @@ class SvmlightSource(TextSource):
             X, y = load_svmlight_file(io.BytesIO(data), n_features=self.n_features, zero_based=self.zero_based)
         except OverflowError:
             raise ValueError(f"an index beyond {most:,}, the most features; give n_features for more") from None
+        except ValueError:
+            if b"," in data.partition(b"\n")[0]:
+                raise ValueError(
+                    "no svmlight text; a table must have a name in .csv, .tsv, .parquet or .arrow"
+                ) from None
+            raise
         if self.n_features is None and X.shape[1] > most:
             raise ValueError(f"index {X.shape[1]:,} is beyond {most:,}, the most features; give n_features for more")
         if not np.isfinite(y).all():

@@ -1,0 +1,190 @@
+"""The command line as a stranger meets it: help, errors in one sentence, exit codes, completion, a table of one's own.
+
+Of the shells only bash is asked whether it understands its script: it is everywhere.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from adasadmm import cli, load_model
+from adasadmm.cli import main
+from adasadmm.cli_complete import SCRIPTS, candidates
+
+COMMANDS = ("demo", "fit", "predict", "graph", "reproduce", "bench", "info", "completion")
+compiled = pytest.mark.compiled  # too slow without the compiler
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """Rows with names, units that differ, an identifier and a class in words; edges under a header of one's own."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pytest.importorskip("skops", reason="skops is not installed")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)) * [1.0, 1000.0, 0.01, 5.0] + [0.0, 5000.0, 3.0, -2.0]
+    good = (X[:, 0] + (X[:, 1] - 5000.0) / 1000.0 + 0.3 * rng.normal(size=300)) > 0
+    lines = [
+        f"p{i},{','.join(map(str, x))},{'good' if g else 'bad'}" for i, (x, g) in enumerate(zip(X, good, strict=True))
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(["id,age,income,rate,debt,outcome", *lines]) + "\n")
+    (tmp_path / "edges.csv").write_text("from,to\nage,income\nrate,debt\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(capsys, *command):
+    """The exit code, and the one line on standard error."""
+    try:
+        code = main(list(command))
+    except SystemExit as stop:
+        code = stop.code
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    return code, line
+
+
+FIT = ("fit", "rows.csv", "--target", "outcome", "--drop", "id", "--graph", "edges.csv", "--model", "m.skops")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_says_what_a_command_does_and_shows_examples(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert f"  adasadmm {command}" in out.partition("Examples:\n")[2]
+    assert "--debug" in out
+
+
+def test_the_examples_in_help_can_be_parsed():
+    import shlex
+
+    parser = cli._parser()
+    commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices
+    for command in commands.values():
+        for line in command.epilog.splitlines()[1:]:
+            example = (
+                line.partition("  #")[0].rpartition("| adasadmm")[2].removeprefix("  adasadmm").partition(" > ")[0]
+            )
+            example = example.partition(" >> ")[0].partition(" | ")[0]
+            assert parser.parse_args(shlex.split(example)).run is command.get_default("run")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["nothing"], "invalid choice: 'nothing'"),
+        (["fit", "rows.csv"], "the following arguments are required: --model"),
+        (["fit", "rows.csv", "--model", "m", "--alpha", "-1"], "--alpha: must be a number, at least 0, got -1"),
+        (["demo", "--epochs", "0"], "--epochs: must be a positive number, got 0"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_exit_code_2(command, message, capsys):
+    code, line = said(capsys, *command)
+    assert code == 2 and message in line and line.endswith("--help")
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("command", "code", "message"),
+    [
+        (["fit", "none.csv", "--model", "m"], 2, "there is no file none.csv"),
+        (["fit", "rows.xlsx", "--model", "m"], 2, "rows.xlsx cannot be read: save the rows as .csv"),
+        (["fit", "rows.csv", "--model", "m"], 2, "name the target column"),
+        (["fit", "rows.csv", "--target", "outcome", "--model", "m"], 1, "column 'id' holds 'p0', which is no number"),
+        (["fit", "rows.txt", "--model", "m"], 1, "no svmlight text; a table must have a name in .csv"),
+        (["fit", "hole.csv", "--target", "y", "--model", "m"], 1, "line 3: column 'b' is empty"),
+        ([*FIT, "--loss", "squared"], 2, "are texts such as 'bad': --loss hinge or logistic fits classes"),
+        (
+            ["fit", "rows.csv", "--target", "debt", "--drop", "id,outcome", "--model", "m"],
+            2,
+            "--loss squared fits numbers",
+        ),
+        ([*FIT, "--drop", "ident"], 2, "--drop: rows.csv has no column 'ident'"),
+        ([*FIT, "--graph", "chian"], 2, "Did you mean 'chain'?"),
+        ([*FIT, "--graph", "wrong.csv"], 2, "did you mean 'income'?"),
+        ([*FIT, "--model", "rows.csv/m.skops"], 2, "choose another place with --model"),
+        (["predict", "rows.csv", "rows.csv"], 1, "is damaged, or no model"),
+        (["bench", "--out", "rows.csv/out"], 2, "cannot write into rows.csv/out"),
+        (["demo", "--out", "rows.csv/out"], 2, "cannot write into rows.csv/out"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(table, command, code, message, capsys):
+    (table / "rows.xlsx").write_bytes(b"PK")
+    (table / "rows.txt").write_text((table / "rows.csv").read_text())
+    (table / "hole.csv").write_text("a,b,y\n1,2,0\n3,,1\n")
+    (table / "wrong.csv").write_text("source,target\nage,incom\n")
+    found, line = said(capsys, *command)
+    assert (found, message in line) == (code, True), line
+    assert not (table / "m").exists() and not (table / "m.skops").exists()
+
+
+def test_a_fault_of_our_own_is_one_line_and_with_debug_a_traceback(monkeypatch, capsys):
+    def broken():
+        raise RuntimeError("oh no")
+
+    monkeypatch.setattr("adasadmm.cli_info.about", broken)
+    code, line = said(capsys, "info")
+    assert code == 1 and "RuntimeError: oh no" in line and "--debug" in line
+    with pytest.raises(RuntimeError):
+        main(["info", "--debug"])
+
+
+def test_ctrl_c_is_130(monkeypatch, capsys):
+    def stopped():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("adasadmm.cli_info.about", stopped)
+    assert said(capsys, "info") == (130, "adasadmm: stopped")
+
+
+@compiled
+def test_a_table_of_ones_own_from_fit_to_predictions(table, capsys):
+    assert main([*FIT, "--scale", "--valid", "rows.csv", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert (figures["rows"], figures["features"], figures["edges"]) == (300, 4, 2)
+    assert figures["relative_gap"] <= 1e-3 and figures["valid"]["error"] < 0.1
+    fitted = load_model("m.skops")
+    assert fitted[-1].feature_names_in_.tolist() == ["age", "income", "rate", "debt"]
+    assert fitted[-1].graph_.tolist() == [[0, 1], [2, 3]]
+    assert main(["predict", "m.skops", "rows.csv", "--out", "p.csv"]) == 0
+    guessed = [line.partition(",")[0] for line in (table / "p.csv").read_text().splitlines()[1:]]
+    truth = [line.rpartition(",")[2] for line in (table / "rows.csv").read_text().splitlines()[1:]]
+    assert np.mean([one != other for one, other in zip(guessed, truth, strict=True)]) == figures["valid"]["error"]
+
+
+@compiled
+def test_units_do_not_spoil_a_fit_in_memory(table, capsys):
+    assert main([*FIT, "--valid", "rows.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["valid"]["error"] < 0.1
+
+
+@compiled
+def test_rows_that_do_not_fit_in_memory_are_streamed(table, capsys, monkeypatch):
+    monkeypatch.setattr("adasadmm.cli_memory.MOST_ENTRIES", 10)
+    assert main([*FIT, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["epochs"] == 2
+    assert said(capsys, *FIT, "--scale")[0] == 2
+
+
+def test_completion_knows_commands_options_and_choices():
+    parser = cli._parser()
+    assert candidates(parser, ["de"]) == ["demo"]
+    assert set(COMMANDS) <= set(candidates(parser, [""]))
+    assert candidates(parser, ["fit", "rows.csv", "--lo"]) == ["--loss"]
+    assert candidates(parser, ["fit", "rows.csv", "--loss", "h"]) == ["hinge", "huber"]
+    assert candidates(parser, ["completion", "z"]) == ["zsh"]
+    assert candidates(parser, ["fit", "ro"]) == []  # files, which the shell completes
+
+
+@pytest.mark.parametrize("shell", sorted(SCRIPTS))
+def test_the_script_of_a_shell_is_understood_by_it(shell, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "adasadmm completion --words" in script
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n"], input=script, text=True).returncode == 0
