@@ -33,7 +33,7 @@ def fuse(problem: Problem, result: Result, tol: float) -> Result:
     if before is None or not certificate.relative_gap <= max(tol, before.relative_gap):
         return result
     own = {"w": w, "v": v, "w_mean": w.copy(), "v_mean": v.copy(), "w_average": w.copy(), "w_feasible": w.copy()}
-    return dataclasses.replace(result, certificate=certificate, **own)
+    return dataclasses.replace(result, certified=certificate, **own)
 
 
 def fused(problem: Problem, w: np.ndarray, v: np.ndarray) -> np.ndarray:

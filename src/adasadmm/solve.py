@@ -317,6 +317,7 @@ def _result(problem: Problem, run: Any, snapshots: list[Any], status: Status, ep
     """The answer in the user's own rows: those of a split w_set are taken off again."""
     state, m, p = run.state, problem.m, problem.p
     w_feasible = state.v[p:].copy() if run.problem.m > m else state.w.copy()
+    later = isinstance(run, StochasticRun) and problem.source is None and status is not Status.converged
     return Result(
         w=state.w.copy(),
         v=state.v[:p].copy(),
@@ -328,7 +329,7 @@ def _result(problem: Problem, run: Any, snapshots: list[Any], status: Status, ep
         trace=Trace(snapshots),
         status=status,
         epochs=epochs,
-        certificate=NOTHING_PROVED if status is Status.diverged else run.certify(),
+        certified=NOTHING_PROVED if status is Status.diverged else None if later else run.certify(),
         run=run,
     )
 

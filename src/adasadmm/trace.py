@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -114,7 +115,6 @@ class Result:
     status : Status
     epochs : float
         Epochs of this call; the trace counts on from ``start``.
-    certificate : Certificate or None
     """
 
     w: np.ndarray
@@ -127,5 +127,13 @@ class Result:
     trace: Trace
     status: Status
     epochs: float
-    certificate: Certificate | None = None
+    certified: Certificate | None = dataclasses.field(default=None, repr=False)
     run: Any = dataclasses.field(default=None, repr=False)  # the state to go on from
+
+    @functools.cached_property
+    def certificate(self) -> Certificate | None:
+        """What is proved of ``w_average``. A stochastic run without ``tol`` makes it when first asked for it.
+
+        That takes some passes over the rows, which must still be there as they were.
+        """
+        return self.certified if self.certified is not None or self.run is None else self.run.certify()
