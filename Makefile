@@ -8,7 +8,7 @@ export PYTHONHASHSEED := 0
 TABLES   ?= row_visit batch_sizes w_steps big_sparse cold_start defaults peers
 BENCHOPT ?=
 
-.PHONY: demo test test-all bench browser lint types clean
+.PHONY: demo test test-all test-lowest audit bench browser lint types clean
 
 demo: $(VENV)/core
 	$(BIN)/adasadmm demo
@@ -21,6 +21,26 @@ test-all: $(VENV)/bench browser
 	$(BIN)/python -m pytest -n 2 -q -m slow
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m "not slow and not compiled"
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -n 2 -q -m "not slow"
+
+# The same tests with the lowest versions that pyproject.toml allows, in an environment of its own.
+LOWEST := .lowest
+test-lowest: $(LOWEST)/ready
+	NUMBA_CACHE_DIR=$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n 2 -q -m "not slow"
+
+$(LOWEST)/ready: pyproject.toml tests/lowest.py
+	test -d $(LOWEST) || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python tests/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint $(LOWEST)/constraints.txt --editable ".[cli,report,data,dask,arrow,models,dev]"
+	touch $@
+
+# Known weaknesses of what is installed. pip-audit ends with 1 where it found some, and where it reached no index.
+audit: $(VENV)/dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip-audit>=2.7"
+	@$(BIN)/pip-audit --local --skip-editable --timeout 20 > $(VENV)/audit 2>&1; code=$$?; \
+	if grep -Eq "ConnectionError|Failed to connect|MaxRetryError|ServiceError|ConnectTimeout" $(VENV)/audit; then \
+	  echo "no index of vulnerabilities is reachable from here: nothing was audited"; \
+	else cat $(VENV)/audit; exit $$code; fi
 
 # Every table of the docs, then the benchmark of benchopt, whose page is benchmarks/benchopt/outputs/benchopt.html. All of
 # it takes hours; a part of it: make bench TABLES=cold_start BENCHOPT="-d Bundled -n 10"
@@ -56,4 +76,4 @@ $(VENV)/bench: $(VENV)/dev
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist demo bench benchmarks/benchopt/__cache__ benchmarks/benchopt/outputs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build dist demo bench benchmarks/benchopt/__cache__ benchmarks/benchopt/outputs .pytest_cache .mypy_cache .ruff_cache .hypothesis

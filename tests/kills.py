@@ -1,15 +1,40 @@
 """Runs that are killed at random moments, and resumed: used by the tests and by benchmarks/kills.py."""
 
+import bz2
 import multiprocessing
 import os
 import time
 
 import numpy as np
 
-from adasadmm import Checkpoint, checkpoints, solve, stochastic
+from adasadmm import L1, Checkpoint, Hinge, Problem, SquaredHinge, checkpoints, graphs, solve, sources, stochastic
 
 FIELDS = ("w", "v", "theta", "w_mean", "v_mean", "w_average", "w_feasible")
 WRITE_SECONDS = 0.005  # a write takes about so long in a child, so that kills land in some
+
+
+def problems(folder):
+    """The same rows in memory and in files of several blocks, by where they are."""
+    import pyarrow
+    import pyarrow.parquet
+    from sklearn.datasets import dump_svmlight_file
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    y = np.where(X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=400) > 0, 1.0, -1.0)
+    parts = {"loss": Hinge(), "penalty": L1(1e-2), "A": graphs.incidence(graphs.chain(6)), "gamma": 1e-2}
+    text, packed, table = folder / "rows.svm", folder / "rows.svm.bz2", folder / "rows.parquet"
+    dump_svmlight_file(X, y, str(text), zero_based=False)
+    packed.write_bytes(bz2.compress(text.read_bytes()))
+    columns = {f"x{j}": X[:, j] for j in range(6)} | {"label": y}
+    pyarrow.parquet.write_table(pyarrow.table(columns), table, row_group_size=150)
+    return {
+        "memory": Problem(X, y, **parts),
+        "memory, smooth": Problem(X, y, **{**parts, "loss": SquaredHinge()}),
+        "svmlight": Problem(sources.svmlight(text, block_bytes=2**14), **parts),
+        "svmlight, bz2": Problem(sources.svmlight(packed, block_bytes=2**14), **parts),
+        "Parquet": Problem(sources.parquet(table, block_rows=100), **parts),
+    }
 
 
 def facts(result):

@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 import pytest
-from kills import differences, facts, killed_and_resumed
+from kills import differences, facts, killed_and_resumed, problems
 
 from adasadmm import (
     ADMM,
@@ -382,25 +382,30 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was():
 # --- killed ----------------------------------------------------------------------------------------------------------
 
 KILLED = [
-    (AdaSADMM(), {"epochs": 5}),
-    (AdaSADMM(metric=Full(refresh=0.05)), {"epochs": 3}),
-    (SADMM(), {"epochs": 4}),
-    (ADMM(), {"epochs": 150, "tol": 0.0}),
+    ("memory", AdaSADMM(), {"epochs": 5}),
+    ("svmlight", AdaSADMM(), {"epochs": 5}),
+    ("memory", AdaSADMM(metric=Full(refresh=0.05)), {"epochs": 3}),
+    ("memory", ADMM(), {"epochs": 150, "tol": 0.0}),
+    ("Parquet", AdaSADMM(), {"epochs": 5}),
+    ("memory", SADMM(), {"epochs": 4}),
+    ("memory", SPDHG(), {"epochs": 4, "tol": 0.0}),
+    ("svmlight", ADMM(), {"epochs": 60, "tol": 0.0}),
 ]
 
 
 def kill(tmp_path, number):
     """Kill a number of runs; how many of the kills were inside a write."""
     rng, inside, killed = np.random.default_rng(number), 0, 0
-    wanted = [facts(solve(PROBLEM, solver, **options)) for solver, options in KILLED]
+    rows_in = problems(tmp_path)
+    wanted = [facts(solve(rows_in[where], solver, **options)) for where, solver, options in KILLED]
     for attempt in itertools.count():
-        solver, options = KILLED[attempt % len(KILLED)]
+        where, solver, options = KILLED[attempt % len(KILLED)]
         folder = tmp_path / str(attempt)
         folder.mkdir()
-        found, in_write = killed_and_resumed(PROBLEM, solver, options, folder, 0.15 * rng.random())
+        found, in_write = killed_and_resumed(rows_in[where], solver, options, folder, 0.15 * rng.random())
         if found is None:  # it was faster
             continue
-        assert differences(found, wanted[attempt % len(KILLED)]) == [], solver
+        assert differences(found, wanted[attempt % len(KILLED)]) == [], (where, solver)
         killed, inside = killed + 1, inside + in_write
         if killed == number:
             return inside
@@ -470,7 +475,7 @@ def press_ctrl_c(process, folder):
 
 @pytest.mark.compiled
 def test_ctrl_c_gives_back_the_prompt_with_the_checkpoint_written(tmp_path):
-    long = {"ada-diag": 100_000, "admm": 1_000_000}
+    long = {"ada-diag": 100_000, "admm": 1_000_000, "auto": 1_000_000}
     cases = [(tmp_path / solver, solver, epochs, "") for solver, epochs in long.items()]
     cases.append((tmp_path / "warm", "ada-diag", 100_000, "warm"))
     cases.append((tmp_path / "several", "ada-diag", 100_000, "several"))  # classes, in threads

@@ -7,9 +7,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from adasadmm import (
     ADMM,
+    ALM,
     L1,
     OADMM,
     SADMM,
+    SPDHG,
     AdaSADMM,
     Full,
     GraphGuidedClassifier,
@@ -115,7 +117,7 @@ def test_a_stochastic_run_on_mixed_scales_is_finite_or_says_that_it_diverged(sol
     assert result.status.name in ("done", "diverged")
 
 
-@pytest.mark.parametrize("solver", [*STOCHASTIC, ADMM()], ids=repr)
+@pytest.mark.parametrize("solver", [*STOCHASTIC, ADMM(), ALM(), SPDHG()], ids=repr)
 def test_subnormal_numbers_are_as_good_as_zeros(solver):
     tiny = X.copy()
     tiny[:, 2] = 5e-324 * np.sign(X[:, 2])
@@ -208,7 +210,7 @@ def test_64_bit_indices_give_the_same_bits(monkeypatch):
     np.testing.assert_array_equal(found[0], found[1])
 
 
-@pytest.mark.parametrize("solver", [*STOCHASTIC, ADMM()], ids=repr)
+@pytest.mark.parametrize("solver", [*STOCHASTIC, ADMM(), ALM(), SPDHG()], ids=repr)
 def test_one_row(solver):
     problem = Problem([[1.0, 2.0]], [1.0], loss=Hinge(), penalty=L1(0.0), A=[[1.0, -1.0]], gamma=1e-3)
     result = solve(problem, solver, epochs=200)

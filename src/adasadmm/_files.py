@@ -1,13 +1,20 @@
-"""Files written whole or not at all, and folders that can be written to."""
+"""Files written whole or not at all, folders that can be written to, archives that nobody vouches for."""
 
 from __future__ import annotations
 
 import contextlib
+import io
+import math
 import os
 import tempfile
+import zipfile
 from pathlib import Path
+from typing import Any
 
-__all__ = ["check_writable", "write_whole"]
+__all__ = ["MOST_EXPANSION", "check_arrays", "check_writable", "most_unpacked", "write_whole"]
+
+MOST_EXPANSION = 200  # rows as text shrink to a tenth, perhaps to a thirtieth
+FREE = 2**26  # what may be unpacked in any case: it takes a second and little memory
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -59,3 +66,39 @@ def check_writable(folder: str | os.PathLike[str]) -> None:
     handle, path = tempfile.mkstemp(dir=folder, prefix=".adasadmm.")
     os.close(handle)
     os.unlink(path)
+
+
+# --- archives --------------------------------------------------------------------------------------------------------
+
+
+def most_unpacked(size: int, most_expansion: float) -> float:
+    """The most bytes that a file of some size may unpack to; beyond that it is taken for a bomb."""
+    return max(FREE, most_expansion * size)
+
+
+def check_arrays(archive: zipfile.ZipFile, most: float) -> None:
+    """Refuse arrays that claim to be larger than they are, and sparse ones that unpack to more than so many bytes.
+
+    To be asked before NumPy reads them: it believes what a header says, and takes so much memory.
+    """
+    for member in archive.infolist():
+        if member.filename.endswith(".npz"):  # a sparse matrix, an archive of its own, and compressed
+            with zipfile.ZipFile(io.BytesIO(archive.read(member))) as inner:
+                unpacked = sum(part.file_size for part in inner.infolist())
+                if unpacked > most:
+                    raise ValueError(f"{member.filename} would unpack to {unpacked:,} bytes, more than {most:,.0f}")
+                _check_headers(inner)
+    _check_headers(archive)
+
+
+def _check_headers(archive: zipfile.ZipFile) -> None:
+    from numpy.lib import format as npy
+
+    for member in archive.infolist():
+        if not member.filename.endswith(".npy"):
+            continue
+        with archive.open(member) as stream:
+            readers: Any = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+            shape, _, dtype = readers[npy.read_magic(stream)](stream)
+        if dtype.hasobject or math.prod(shape) * dtype.itemsize > member.file_size:
+            raise ValueError(f"{member.filename} claims to be an array of shape {shape} of {dtype}, and is none")

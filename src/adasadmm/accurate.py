@@ -163,6 +163,8 @@ class AccurateRun(StochasticRun):
 
     def load(self, saved: Any) -> None:
         arrays, (visits, seconds, self.since, self.epochs, epoch, balance, eta, beta, self.best_dual) = saved
+        if not 0 <= self.since < self.problem.n:
+            raise ValueError(f"{self.since} rows since the last epoch, and there are {self.problem.n}")
         *arrays, self.travelled = arrays
         own, marks = arrays[:-8], arrays[-8:]
         self.epoch_mark, self.balance_mark = Mark(epoch, *marks[:4]), Mark(balance, *marks[4:])
@@ -188,8 +190,8 @@ def _first_reach(problem: Problem, z: np.ndarray, s: np.ndarray) -> float:
 
 
 def _distance(weight: np.ndarray, now: np.ndarray, before: np.ndarray) -> float:
-    """The weighted distance between two points."""
-    return math.sqrt(weight @ (now - before) ** 2)
+    """The weighted distance between two points; weights below 0 are only in forged checkpoints."""
+    return math.sqrt(max(weight @ (now - before) ** 2, 0.0))
 
 
 def _halfway(now: float, one: float, other: float) -> float:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import __version__
-from ._files import write_whole
+from ._files import check_arrays, write_whole
 from .trace import Status, Trace
 
 __all__ = ["Checkpoint", "CheckpointError", "Keeper", "fingerprint"]
@@ -252,6 +252,15 @@ def _read(body: bytes) -> tuple[dict, list[np.ndarray]]:
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
             raise ValueError("compressed members")
+        check_arrays(archive, len(body))
     with np.load(io.BytesIO(body), allow_pickle=False) as stored:
         about = json.loads(stored["about"].tobytes())
-        return about, [stored[f"array{k}"] for k in range(len(stored.files) - 1)]
+        arrays = [stored[f"array{k}"] for k in range(len(stored.files) - 1)]
+    numbers = [*about["numbers"], *(number for point in about["points"] for number in point)]
+    if not all(isinstance(array, np.ndarray) and array.dtype.kind in "fiub" for array in arrays):
+        raise ValueError("members that are no arrays of numbers")
+    if not all(isinstance(number, (int, float)) for number in numbers):
+        raise ValueError("numbers that are none")
+    if any(len(point) != len(Trace.columns) for point in about["points"]):
+        raise ValueError("points that are none of a trace")
+    return about, arrays

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ._files import MOST_EXPANSION
 from .cli_common import Failed, Wrong, add_command, add_output, check_folder, count, not_negative
 
 __all__ = ["add_commands"]
@@ -136,6 +137,10 @@ def _add_reading(parser: Any) -> None:
     parser.add_argument("--n-features", type=count, metavar="N", help="svmlight: features (default: found in a scan)")
     parser.add_argument("--zero-based", action="store_true", help="svmlight: indices begin with 0, not 1")
     parser.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="default: stop")
+    parser.add_argument(
+        "--most-expansion", type=float, default=MOST_EXPANSION, metavar="N",
+        help=f"refuse what unpacks to more than N times its size (default: {MOST_EXPANSION})",
+    )  # fmt: skip
 
 
 def _guarded(command: Any) -> Any:
@@ -220,7 +225,7 @@ def _predict(options: argparse.Namespace) -> int:
     from . import cli_stream
     from .models import load_model
 
-    model = load_model(options.model)
+    model = load_model(options.model, most_expansion=options.most_expansion)
     if options.files == ["-"]:
         options.n_features = model.n_features_in_
         pieces = cli_stream.pieces(sys.stdin.buffer, options)
@@ -304,7 +309,10 @@ def _source(
     if "-" in files:
         raise Wrong("- for standard input stands alone, and only for the rows of fit and predict")
     settings: dict[str, Any] = {"on_bad_row": options.on_bad_row}
-    if kind_of(files) == "svmlight":
+    kind = kind_of(files)
+    if kind in ("svmlight", "csv", "tsv"):
+        settings["most_expansion"] = options.most_expansion
+    if kind == "svmlight":
         settings |= {"n_features": features or options.n_features, "zero_based": options.zero_based}
     else:
         columns = names or (options.columns and options.columns.split(","))

@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
-from ._files import write_whole
+from ._files import MOST_EXPANSION, check_arrays, most_unpacked, write_whole
 from .stochastic import StochasticRun
 from .trace import Trace
 
@@ -107,7 +108,9 @@ def save_model(model: Any, path: str | os.PathLike[str], trusted: Sequence[str] 
     write_whole(path, content.getvalue())
 
 
-def load_model(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
+def load_model(
+    path: str | os.PathLike[str], trusted: Sequence[str] = (), most_expansion: float = MOST_EXPANSION
+) -> Any:
     """Load a model that `save_model` wrote.
 
     Only types of this package, of scikit-learn and of NumPy are made, and only by setting their fields.
@@ -117,6 +120,9 @@ def load_model(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
     path : path
     trusted : sequence of str, optional
         Full names of further types, as given to `save_model`.
+    most_expansion : float
+        A sparse graph is compressed inside the file. It may unpack to so many times the size of the file, and to 64 MiB
+        in any case.
 
     Returns
     -------
@@ -130,7 +136,7 @@ def load_model(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
     skops, path = _skops(), Path(path)
     data = path.read_bytes()
     try:
-        _check_archive(data)
+        _check_archive(data, most_unpacked(len(data), most_expansion))
         model = skops.loads(data, trusted=sorted(_own_types() | set(trusted)))
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
@@ -143,11 +149,26 @@ def load_model(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
         raise ModelError(f"{path} is damaged, or no model: {type(error).__name__}: {error}") from error
     if not isinstance(model, BaseEstimator):
         raise ModelError(f"{path} holds a {type(model).__name__}, no model")
+    for part in (model, *(step for _, step in getattr(model, "steps", ()))):
+        if type(part).__module__.startswith(f"{__package__}.") and not _fits(part):
+            raise ModelError(f"{path} is damaged: coefficients, classes and features do not fit each other")
     return model
 
 
-def _check_archive(data: bytes) -> None:
-    """The version of the form, before anything else is read; and that nothing unpacks to more than the file holds."""
+def _fits(model: Any) -> bool:
+    """Whether the coefficients of a model are numbers, as many as its features and classes ask for."""
+    features, classes = model.n_features_in_, getattr(model, "classes_", None)
+    if classes is None:
+        shapes: Any = ((features,), ())
+    else:
+        rows = 1 if len(classes) == 2 else len(classes)
+        shapes = ((rows, features), (rows,))
+    found = [np.asarray(part) for part in (model.coef_, model.intercept_)]
+    return all(part.dtype.kind == "f" for part in found) and tuple(part.shape for part in found) == shapes
+
+
+def _check_archive(data: bytes, most: float) -> None:
+    """The version of the form, before anything else is read; and that nothing takes more memory than it should."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
         if any(m.compress_type != zipfile.ZIP_STORED for m in members) or sum(m.file_size for m in members) > len(data):
@@ -155,6 +176,7 @@ def _check_archive(data: bytes) -> None:
         if MEMBER not in archive.namelist():
             raise ModelError("was not written by save_model")
         about = json.loads(archive.read(MEMBER))
+        check_arrays(archive, most)
     if about["format"] != FORMAT:
         raise ModelError(
             f"is of format {about['format']}, written by adasadmm {about['adasadmm']}; "

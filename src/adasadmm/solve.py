@@ -73,8 +73,8 @@ def solve(
         Stop when the relative duality gap, looked at for each point of the trace, falls below it. 1e-3 by default for
         the solvers that know their gap: `ADMM`, `ALM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`.
     trace_every : float
-        Epochs between two points of the trace. For `ADMM`, iterations; below 1 means 10. From a source whole epochs, at
-        least 1: each point is a pass over it.
+        Epochs between two points of the trace. For `ADMM` and `ALM`, iterations; below 1 means 10, and 1. From a source
+        whole epochs, at least 1: each point is a pass over it.
     callback : callable, optional
         Called with a `Snapshot` at each point of the trace; a true value stops the run.
     progress : bool
@@ -144,9 +144,9 @@ def solve(
 def _iterations(solver: Any, epochs: float | None, trace_every: float) -> tuple[Iterator[Leg], float]:
     """The way of a solver over all rows, and its length."""
     most = ADMM_ITERATIONS if epochs is None else math.ceil(epochs)
-    every = 1 if isinstance(solver, ALM) else round(trace_every) if trace_every >= 1.0 else ADMM_CHECK_EVERY
-    counts = [every] * (most // every) + [most % every] * (most % every > 0)
-    return ([(None, count)] for count in counts), float(most)
+    usual = 1 if isinstance(solver, ALM) else ADMM_CHECK_EVERY
+    every = round(trace_every) if trace_every >= 1.0 else usual
+    return ([(None, min(every, most - first))] for first in range(0, most, every)), float(most)
 
 
 def _visits(
@@ -207,10 +207,16 @@ def _take_up(run: Any, moment: Any) -> Status | None:
     """Bring a run to where a checkpoint was written; how it ended, if it had."""
     if moment is None:
         return None
-    shapes = [(array.shape[-1:], array.dtype) for array in run.save()[0]]  # a history may be longer
+    arrays, numbers = run.save()
+    shapes = [(array.shape[-1:], array.dtype) for array in arrays]  # a history may be longer
     if shapes != [(array.shape[-1:], array.dtype) for array in moment.arrays]:
         raise CheckpointError("the checkpoint holds arrays of another shape than the run")
-    run.load((moment.arrays, moment.numbers))
+    try:
+        if any(isinstance(own, int) > isinstance(kept, int) for own, kept in zip(numbers, moment.numbers, strict=True)):
+            raise ValueError("a count in it is no whole number")
+        run.load((moment.arrays, moment.numbers))
+    except ValueError as error:
+        raise CheckpointError(f"the checkpoint does not fit the run: {error}") from error
     return moment.status
 
 
@@ -250,7 +256,7 @@ def _status_after(run: Any, legs: Iterator[Leg], tol: Any, callback: Any, bar: P
         snapshot = _snapshot(run)
         if not finite or not math.isfinite(snapshot.objective):
             return Status.diverged
-        keeper.points.append(snapshot)
+        keeper.points.append(snapshot[: len(Trace.columns)])  # without the iterates: a run may have many points
         bar.tell(snapshot.objective)
         if callback is not None and callback(snapshot):
             return Status.stopped

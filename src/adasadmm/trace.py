@@ -47,7 +47,7 @@ class Trace(Mapping):
 
     columns = Snapshot._fields[:8]
 
-    def __init__(self, snapshots: list[Snapshot]) -> None:
+    def __init__(self, snapshots: list[tuple]) -> None:
         self._data = {}
         for position, name in enumerate(self.columns):
             column = np.array([snapshot[position] for snapshot in snapshots], dtype=None if snapshots else float)

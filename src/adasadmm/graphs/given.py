@@ -168,9 +168,12 @@ def _from_networkx(graph: Any, d: int, names: list[Any] | None) -> Graph:
 
 def _from_file(path: Any, d: int, names: list[Any] | None) -> Graph:
     """Edges of a CSV file; a first line that names the columns is known by these names, or by holding no edge."""
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, skipinitialspace=True)
-        lines = [(reader.line_num, [cell.strip() for cell in line]) for line in reader if "".join(line).strip()]
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, skipinitialspace=True)
+            lines = [(reader.line_num, [cell.strip() for cell in line]) for line in reader if "".join(line).strip()]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{os.fspath(path)} is no CSV file of edges: {error}") from None
     head = [cell.lower() for cell in lines[0][1]] if lines else []
     source, target, weight = 0, 1, 2 if len(head) > 2 else None
     if "source" in head and "target" in head:

@@ -109,7 +109,8 @@ def svmlight(
         Text of a block, by default 16 MiB. A plain file is visited in any order of its blocks. A compressed one can
         only be read from its beginning: its blocks come in their order; of several files the order is shuffled.
     **settings
-        As for `arrays`.
+        As for `arrays`; and ``most_expansion``, 200: a compressed file that unpacks to more than 64 MiB and more than
+        so many times its size is refused.
     """
     from ._svmlight import SvmlightSource
 
@@ -173,7 +174,10 @@ def csv(
     block_bytes: int | None = None,
     **settings: Any,
 ) -> Source:
-    """CSV files, plain, gz or bz2, whose first line names the columns (needs pyarrow); else as `parquet`."""
+    """CSV files, plain, gz or bz2, whose first line names the columns (needs pyarrow); else as `parquet`.
+
+    ``most_expansion`` is that of `svmlight`.
+    """
     from ._csv import CsvSource
 
     found = resolved(paths, "csv")

@@ -203,8 +203,10 @@ class ParquetSource(TableSource):
         import pyarrow.parquet
 
         try:
-            return pyarrow.parquet.ParquetFile(path)
-        except (OSError, pyarrow.ArrowException) as error:
+            file = pyarrow.parquet.ParquetFile(path)
+            file.schema_arrow.names
+            return file
+        except (OSError, pyarrow.ArrowException, UnicodeDecodeError) as error:
             raise SourceError(f"{path} is no Parquet file: {error}") from None
 
 
@@ -230,6 +232,8 @@ class ArrowSource(TableSource):
         import pyarrow.ipc
 
         try:
-            return pyarrow.ipc.open_file(pyarrow.memory_map(path))
-        except (OSError, pyarrow.ArrowException) as error:
+            file = pyarrow.ipc.open_file(pyarrow.memory_map(path))
+            file.schema.names
+            return file
+        except (OSError, pyarrow.ArrowException, UnicodeDecodeError) as error:
             raise SourceError(f"{path} is no Arrow file: {error}") from None

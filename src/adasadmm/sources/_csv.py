@@ -12,7 +12,7 @@ import numpy as np
 from ..matrices import Dense
 from ._arrow import check_names, choose, pyarrow, to_piece
 from ._base import Faults, Piece, SourceError, checked
-from ._text import Chunk, TextSource, opened
+from ._text import BROKEN_STREAM, Chunk, TextSource, opened, rest_of_line
 
 __all__ = ["CsvSource"]
 
@@ -81,18 +81,19 @@ class CsvSource(TextSource):
         """The names in the first line."""
         from pyarrow import csv
 
-        with opened(path) as stream:
-            line = stream.readline().strip()
+        line = _first_lines(path, 1)[0].strip()
         if not line:
             raise SourceError(f"{path} has no header: its first line must name the columns")
         options = csv.ReadOptions(autogenerate_column_names=True, use_threads=False)
-        parsed = csv.read_csv(io.BytesIO(line + b"\n"), options, csv.ParseOptions(delimiter=self.delimiter))
+        try:
+            parsed = csv.read_csv(io.BytesIO(line + b"\n"), options, csv.ParseOptions(delimiter=self.delimiter))
+        except ValueError as error:
+            raise SourceError(f"{path}: its first line must name the columns: {error}: {line[:80]!r}") from None
         return [str(column[0]) for column in parsed.columns]
 
     def _target_is_text(self, path: str) -> bool:
         """Whether the first target is no number."""
-        with opened(path) as stream:
-            lines = [stream.readline() for _ in range(2)]
+        lines = _first_lines(path, 2)
         place = self.headers[path].index(self.chosen.target)  # type: ignore[arg-type]
         cells = lines[1].decode("utf-8", "replace").strip().split(self.delimiter)
         try:
@@ -100,3 +101,11 @@ class CsvSource(TextSource):
         except ValueError:
             return cells[place] != ""
         return False
+
+
+def _first_lines(path: str, count: int) -> list[bytes]:
+    try:
+        with opened(path) as stream:
+            return [rest_of_line(stream, path) for _ in range(count)]
+    except BROKEN_STREAM as error:  # a damaged archive
+        raise SourceError(f"{path} cannot be read: {error}") from None

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import itertools
+import math
 import os
 import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
+from .._files import MOST_EXPANSION, most_unpacked
 from ._base import Faults, Piece, Source, SourceError
 
-__all__ = ["BLOCK_BYTES", "Chunk", "TextSource", "chunks", "chunks_of_lines", "opened"]
+__all__ = ["BLOCK_BYTES", "Chunk", "TextSource", "chunks", "chunks_of_lines", "opened", "rest_of_line"]
 
 BLOCK_BYTES = 2**24
-LONGEST_LINE = 2**28
+LONGEST_LINE = 2**26  # with what is made of it, less than 1 GiB
 _OPENERS: dict[bytes, Any] = {b"BZh": bz2.open, b"\x1f\x8b": gzip.open}  # by the first bytes of a file
 BROKEN_STREAM = (EOFError, OSError, zlib.error)
 BAD_LINES = (ValueError, OverflowError, TypeError)
@@ -42,14 +45,14 @@ def opened(path: str) -> BinaryIO:
     return (opener(path) or open)(path, "rb")
 
 
-def chunks(stream: BinaryIO, size: int, place: str, faults: Faults) -> Iterator[Chunk]:
-    """A stream from where it stands to its end."""
-    lines = 1
+def chunks(stream: BinaryIO, size: int, place: str, faults: Faults, most: float = math.inf) -> Iterator[Chunk]:
+    """A stream from where it stands to its end, which must come within so many bytes."""
+    lines, left = 1, most
     while True:
         try:
             data = stream.read(size)
             if data and not data.endswith(b"\n"):
-                data += _rest_of_line(stream, place)
+                data += rest_of_line(stream, place)
         except SourceError:
             raise
         except BROKEN_STREAM as error:  # a truncated or damaged archive
@@ -57,6 +60,12 @@ def chunks(stream: BinaryIO, size: int, place: str, faults: Faults) -> Iterator[
             return
         if not data:
             return
+        left -= len(data)
+        if left < 0:
+            raise SourceError(
+                f"{place} unpacks to more than {most:,.0f} bytes, far more than rows do; if that is right, give a "
+                "larger most_expansion"
+            )
         yield Chunk(data, lambda first=lines: first, lines == 1)  # type: ignore[misc]
         lines += data.count(b"\n")
 
@@ -74,15 +83,15 @@ def chunk_at(path: str, start: int, size: int) -> Chunk:
     with open(path, "rb") as file:
         if start:
             file.seek(start - 1)
-            _rest_of_line(file, path)  # that line began before
+            rest_of_line(file, path)  # that line began before
         begin = file.tell()
         data = file.read(start + size - begin) if begin < start + size else b""
         if data and not data.endswith(b"\n"):
-            data += _rest_of_line(file, path)
+            data += rest_of_line(file, path)
     return Chunk(data, lambda: _line_at(path, begin), begin == 0)
 
 
-def _rest_of_line(stream: BinaryIO, place: str) -> bytes:
+def rest_of_line(stream: BinaryIO, place: str) -> bytes:
     rest = stream.readline(LONGEST_LINE)
     if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
         raise SourceError(f"{place} has a line of more than {LONGEST_LINE // 2**20} MiB: {rest[:40]!r}...")
@@ -102,8 +111,17 @@ def _line_at(path: str, position: int) -> int:
 class TextSource(Source):
     """Text files: a plain one is cut into parts by its bytes, a compressed one is one part that is read in order."""
 
-    def __init__(self, paths: list[str], block_bytes: int | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        paths: list[str],
+        block_bytes: int | None = None,
+        most_expansion: float = MOST_EXPANSION,
+        **settings: Any,
+    ) -> None:
         super().__init__(**settings)
+        if not most_expansion > 0:
+            raise ValueError(f"most_expansion must be > 0, got {most_expansion}")
+        self.most_expansion = most_expansion
         self.paths, self.block_bytes = paths, block_bytes or BLOCK_BYTES
         if self.block_bytes < 1:
             raise ValueError(f"block_bytes must be at least 1, got {block_bytes}")
@@ -130,7 +148,8 @@ class TextSource(Source):
             yield from self.parsed([chunk_at(path, start, self.block_bytes)], path, faults)
             return
         with opened(path) as stream:
-            yield from self.parsed(chunks(stream, self.block_bytes, path, faults), path, faults)
+            most = most_unpacked(os.path.getsize(path), self.most_expansion)
+            yield from self.parsed(chunks(stream, self.block_bytes, path, faults, most), path, faults)
 
     def parsed(self, lines: Any, place: str, faults: Faults) -> Iterator[Piece]:
         """Chunks of lines made blocks of rows."""
@@ -149,12 +168,16 @@ class TextSource(Source):
 
     def _parse_good(self, data: bytes, chunk: Chunk, place: str, faults: Faults) -> tuple[Any, Any, Any]:
         """The rows of the lines that can be read; the others are faults."""
-        lines = data.splitlines(keepends=True)
+        lines = io.BytesIO(data).readlines()  # those who parse know no other line end than \n
         bad = self._bad_lines(lines, place, 0, faults.stop)
         for number, error in bad.items():
             text = lines[number].decode("utf-8", "replace").strip()
             faults.found(f"{place}, line {chunk.line() + number}: {error}: {text[:80]!r}")
-        return self._parse(b"".join(line for number, line in enumerate(lines) if number not in bad), place)
+        try:
+            return self._parse(b"".join(line for number, line in enumerate(lines) if number not in bad), place)
+        except BAD_LINES as error:  # each line by itself is right: a quotation that spans some, perhaps
+            first = chunk.line()
+            raise SourceError(f"{place}, lines {first} to {first + len(lines) - 1}: {error}") from None
 
     def _bad_lines(self, lines: list[bytes], path: str, first: int, only_one: bool) -> dict[int, str]:
         """Numbers of the lines that cannot be parsed and why, by halving."""
