@@ -53,12 +53,12 @@ def differences(one, other):
     return [n for n in one if not np.array_equal(one[n], other[n], equal_nan=n in numbers)]
 
 
-def killed_and_resumed(problem, solver, options, folder, seconds):
-    """Kill a run after some seconds, resume it in another process; its facts, and whether the kill was inside a write.
+def killed_and_resumed(problem, solver, options, folder, seconds, writes=0):
+    """Kill a run some seconds after so many writes have begun, and resume it in another process.
 
-    The facts are None, and so is the other, where the run had ended before it was killed.
+    Returns its facts, and whether the kill was inside a write; None and None where the run had ended before.
     """
-    inside = _in_a_child(problem, solver, options, folder, kill_after=seconds)
+    inside = _in_a_child(problem, solver, options, folder, seconds, writes)
     if inside is None:
         return None, None
     assert _in_a_child(problem, solver, options, folder, kill_after=None) is None
@@ -66,7 +66,7 @@ def killed_and_resumed(problem, solver, options, folder, seconds):
         return dict(stored), inside
 
 
-def _in_a_child(problem, solver, options, folder, kill_after):
+def _in_a_child(problem, solver, options, folder, kill_after, writes=0):
     """Run in a child; None where it ended by itself, else whether it was inside a write when it was killed."""
     reading, writing = os.pipe()
     context = multiprocessing.get_context("fork")  # everything is compiled already
@@ -76,6 +76,8 @@ def _in_a_child(problem, solver, options, folder, kill_after):
     with os.fdopen(reading, "rb") as pipe:
         said = pipe.read(1)  # it has begun
         if kill_after is not None:
+            while said.count(b"(") < writes and (more := pipe.read(1)):
+                said += more
             time.sleep(kill_after)
             child.kill()
         said += pipe.read()

@@ -402,7 +402,9 @@ def kill(tmp_path, number):
         where, solver, options = KILLED[attempt % len(KILLED)]
         folder = tmp_path / str(attempt)
         folder.mkdir()
-        found, in_write = killed_and_resumed(rows_in[where], solver, options, folder, 0.15 * rng.random())
+        # Half of them at any moment, half soon after a write has begun.
+        writes, longest = (0, 0.15) if rng.random() < 0.5 else (int(rng.integers(1, 9)), 0.001)
+        found, in_write = killed_and_resumed(rows_in[where], solver, options, folder, longest * rng.random(), writes)
         if found is None:  # it was faster
             continue
         assert differences(found, wanted[attempt % len(KILLED)]) == [], (where, solver)

@@ -5,15 +5,32 @@ import gzip
 import hashlib
 import io
 import json
+import re
+import tomllib
 import tracemalloc
+import weakref
 import zipfile
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from audit import NOTHING, verdict
 from fuzz import KINDS, MEMORY, PROBLEM, fuzz
+from lowest import PYPROJECT, constraints
+from steady import SOLVERS, growth
 
-from adasadmm import AdaSADMM, Checkpoint, GraphGuidedClassifier, _files, load_model, save_model, solve, sources
+from adasadmm import (
+    ADMM,
+    ALM,
+    AdaSADMM,
+    Checkpoint,
+    GraphGuidedClassifier,
+    _files,
+    load_model,
+    save_model,
+    solve,
+    sources,
+)
 from adasadmm.checkpoints import CheckpointError
 from adasadmm.cli import main
 from adasadmm.experiments.cells import Cell
@@ -204,6 +221,51 @@ def test_a_forged_checkpoint_is_refused_before_it_does_harm(change, message, tmp
     signed(path, change)
     with pytest.raises(CheckpointError, match=message):
         solve(PROBLEM, AdaSADMM(), checkpoint=Checkpoint(tmp_path), resume=True)
+
+
+# --- long runs -------------------------------------------------------------------------------------------------------
+
+
+def test_the_trace_lets_go_of_the_iterates():
+    seen = []
+    solve(PROBLEM, AdaSADMM(), epochs=3, callback=lambda snapshot: seen.append(weakref.ref(snapshot.w)))
+    assert len(seen) == 12 and all(w() is None for w in seen)
+
+
+@pytest.mark.parametrize(
+    ("solver", "points"), [(AdaSADMM(), [4, 8, 10]), (ADMM(), [4, 8, 10]), (ALM(), [4, 8, 10])], ids=repr
+)
+def test_the_trace_has_as_many_points_as_were_asked_for(solver, points):
+    trace = solve(PROBLEM, solver, epochs=10, trace_every=4, tol=0.0).trace
+    assert trace["epoch"].tolist() == points
+    whole, short = (solve(PROBLEM, solver, epochs=10, trace_every=every, tol=0.0) for every in (1, 4))
+    np.testing.assert_array_equal(whole.w, short.w)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_long_run_holds_its_memory(name):
+    iterations = 100_000 if name != "augmented Lagrangian" else 5_000
+    found = growth(SOLVERS[name], iterations)
+    assert found.iterations == iterations
+    assert found.traced < 2**16 and found.resident < 2**22
+
+
+def test_every_dependency_has_a_lower_bound():
+    project = tomllib.loads(PYPROJECT.read_text())["project"]
+    found = constraints(project)
+    assert len(found) > 20 and all(re.fullmatch(r"[\w-]+==[\d.]+", line) for line in found)
+    names = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}
+    assert names <= {line.split("==")[0] for line in found}
+
+
+def test_an_audit_tells_what_it_knows_and_what_it_does_not():
+    weak = {"name": "a", "version": "1", "vulns": [{"id": "CVE-1"}]}
+    unknown = {"name": "b", "skip_reason": "not found"}
+    assert verdict([unknown]) == (0, NOTHING)
+    code, text = verdict([weak, unknown, {"name": "c", "version": "2", "vulns": []}])
+    assert code == 1 and text == "a 1: CVE-1\n2 of 3 packages audited, 1 with known weaknesses"
 
 
 # --- paths -----------------------------------------------------------------------------------------------------------

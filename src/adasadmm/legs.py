@@ -20,7 +20,7 @@ from .problem import Block
 from .rounds import Round
 from .stochastic import StochasticRun
 
-__all__ = ["Leg", "after", "of_source", "orders", "pieces"]
+__all__ = ["Leg", "after", "of_epochs", "of_source", "orders", "pieces"]
 
 Leg = Iterable[tuple[Block | None, Any]]
 
@@ -61,6 +61,12 @@ def pieces(orders: Iterator[np.ndarray], every: float, batch_size: int) -> Itera
             first = last
             while mark <= visits:
                 mark += every
+
+
+def of_epochs(rows: Block, orders: Iterator[np.ndarray], every: int) -> Iterator[Leg]:
+    """Several whole epochs between two looks at the run, each drawn when it comes."""
+    for first in orders:
+        yield ((rows, order) for order in itertools.chain([first], itertools.islice(orders, every - 1)))
 
 
 def of_source(run: StochasticRun, epochs: float, order: str, seed: int, every: int) -> Iterator[Leg]:

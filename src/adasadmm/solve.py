@@ -13,7 +13,7 @@ from ._threads import go_on_or_halt, one_blas_thread
 from .accurate import AccurateRun
 from .batch import BatchRun
 from .checkpoints import Checkpoint, CheckpointError, Keeper, fingerprint
-from .legs import Leg, after, of_source, orders, pieces
+from .legs import Leg, after, of_epochs, of_source, orders, pieces
 from .multipliers import MultiplierRun
 from .polish import fuse
 from .problem import Problem
@@ -73,8 +73,8 @@ def solve(
         Stop when the relative duality gap, looked at for each point of the trace, falls below it. 1e-3 by default for
         the solvers that know their gap: `ADMM`, `ALM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`.
     trace_every : float
-        Epochs between two points of the trace. For `ADMM` and `ALM`, iterations; below 1 means 10, and 1. From a source
-        whole epochs, at least 1: each point is a pass over it.
+        Epochs between two points of the trace, from 1 on whole ones; from a source at least 1, since each point is a
+        pass over it. For `ADMM` and `ALM`, iterations; below 1 means 10, and 1.
     callback : callable, optional
         Called with a `Snapshot` at each point of the trace; a true value stops the run.
     progress : bool
@@ -160,6 +160,8 @@ def _visits(
     if problem.source is not None:
         return of_source(run, wanted, order, seed, math.ceil(trace_every)), wanted
     drawn = orders(problem.n, wanted, order, seed, samples)
+    if samples is None and trace_every > 1.0:
+        return of_epochs(problem.rows, drawn, math.ceil(trace_every)), wanted
     legs = ([(problem.rows, piece)] for piece in pieces(drawn, trace_every * problem.n, run.batch_size))
     return legs, wanted if samples is None else len(samples) / problem.n
 

@@ -165,7 +165,7 @@ def _solved(
         order="permute" if estimator.shuffle else "given",
         start=start,
         tol=estimator.tol if auto or batch or accurate else None,
-        trace_every=10 if batch else 1.0,
+        trace_every=10 if isinstance(solver, ADMM) else 1.0,
         callback=callback,
         progress=estimator.verbose > 0,
         polish=_polishes(estimator, solver),
