@@ -50,7 +50,7 @@ def row(name: str) -> list[str]:
         problem = problem_of(name, Hinge(), seed)
         for k, way in enumerate(ways):
             beta = way(problem, seed)
-            solver = AdaSADMM(beta=beta, average="auto")
+            solver = AdaSADMM(beta=beta, average="polynomial")
             result = solve(problem, solver, epochs=EPOCHS, seed=seed, trace_every=EPOCHS)
             found[k] += problem.objective(result.w_average) / len(SEEDS)
             betas.append(beta)

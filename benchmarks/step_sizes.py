@@ -6,11 +6,13 @@ ADASADMM_DATA=... python benchmarks/step_sizes.py [names of data sets]
 from __future__ import annotations
 
 import page
-from tuning import at_zero, best_of_grid, constant, objective, problem_of, tell
+from tuning import Best, at_zero, best_of_grid, constant, objective, problem_of, tell
 
 from adasadmm import AdaSADMM, Hinge, Logistic, Squared
 
 AUTO = AdaSADMM(beta="auto", average="auto")
+BATCHES = AdaSADMM(beta="auto", average="auto", batch_size="auto")
+HEAD = ["loss", "data", "auto", "best of grid", "at", "above best", "of f(0)", 'above best, batch_size="auto"']
 PAPER = ("svmguide3", "splice", "mushrooms", "news20", "a9a", "w8a")
 DATA = {
     Hinge: (*PAPER, "digits"),
@@ -20,17 +22,22 @@ DATA = {
 
 
 def row(name: str, loss: type) -> list[str]:
-    best, ours = best_of_grid(name, loss(), constant), objective(name, loss(), AUTO)
+    best = best_of_grid(name, loss(), constant)
+    tell(name, loss.__name__, best)
+    return compare(name, loss, best)
+
+
+def compare(name: str, loss: type, best: Best) -> list[str]:
+    ours, batches = objective(name, loss(), AUTO), objective(name, loss(), BATCHES)
     of_start = (ours - best.value) / at_zero(problem_of(name, loss(), 0))
-    tell(name, loss.__name__, best, ours)
-    figures = [f"{ours:.4f}", f"{best.value:.4f}", str(best), f"{ours / best.value - 1:+.2%}", f"{of_start:+.2%}"]
-    return [loss.__name__.lower(), name, *figures]
+    above = [f"{ours / best.value - 1:+.2%}", f"{of_start:+.2%}", f"{batches / best.value - 1:+.2%}"]
+    return [loss.__name__.lower(), name, f"{ours:.4f}", f"{best.value:.4f}", str(best), *above]
 
 
 def text() -> str:
     chosen = page.named()
     rows = [row(name, loss) for loss, names in DATA.items() for name in names if not chosen or name in chosen]
-    return page.table(["loss", "data", "auto", "best of grid", "at", "above best", "of f(0)"], rows)
+    return page.table(HEAD, rows)
 
 
 if __name__ == "__main__":

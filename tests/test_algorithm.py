@@ -171,13 +171,22 @@ def test_sadmm_with_a_step_of_its_own_counts_the_gradients(w_step):
     assert_same_run(result, history, case.problem)
 
 
-def test_schedule_free_takes_its_slopes_near_the_mean():
+@pytest.mark.parametrize("average", ["schedule-free", "auto"])
+def test_schedule_free_takes_its_slopes_near_the_mean(average):
     case = Case("hinge", "l1", "diagonal", "linearized", "csr")
-    result = solve(case.problem, AdaSADMM(beta=1.3, average="schedule-free"), samples=SAMPLES)
+    result = solve(case.problem, AdaSADMM(beta=1.3, average=average), samples=SAMPLES)
     history = case.history(at_mean=solvers.AT_MEAN, **step_of_its_own(case, np.inf))
     assert_same_run(result, history, case.problem)
     squares = np.square(history.etas)
     assert_close(result.w_average, history.w_average(squares / np.cumsum(squares)))
+
+
+def test_with_a_given_step_auto_is_the_polynomial_mean():
+    case = Case("hinge", "l1", "diagonal", "linearized", "csr")
+    result = solve(case.problem, AdaSADMM(eta=0.4, a=0.7, beta=1.3, average="auto"), samples=SAMPLES)
+    history = case.history()
+    assert_same_run(result, history, case.problem)
+    assert_close(result.w_average, history.w_average(9.0 / (np.arange(1, len(history.W)) + 8.0)))
 
 
 @pytest.mark.parametrize("metric", ["diagonal", "identity", "lagging"])

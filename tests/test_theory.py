@@ -403,10 +403,11 @@ def test_other_algorithms_are_refused(solver):
         theory.bounds(problem, solver, [0], w_star, v_star, rho=1.0)
 
 
-def test_subgradients_at_the_mean_are_refused():
+@pytest.mark.parametrize("average", ["schedule-free", "auto"])
+def test_subgradients_at_the_mean_are_refused(average):
     problem, _, w_star, v_star, _ = reference("quantile_chain")
     with pytest.raises(ValueError, match="subgradients at w_t"):
-        theory.bounds(problem, AdaSADMM(average="schedule-free"), [0], w_star, v_star, rho=1.0)
+        theory.bounds(problem, AdaSADMM(average=average), [0], w_star, v_star, rho=1.0)
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ class AdaSADMM:
         Rows of an iteration. "auto" is 1 unless there are so many rows that fewer iterations lose next to nothing
         (`rows_of_an_iteration`).
     average : {"uniform", "auto", "polynomial", "step-weighted", "schedule-free", "last"}
-        Which mean ``result.w_average`` is. "auto" is "polynomial", the best on the whole; "uniform" is the theorems',
-        and with ``eta="auto"`` slow to forget the small first steps. "schedule-free" also takes the subgradients near
-        its mean, to which the theorems do not apply.
+        Which mean ``result.w_average`` is. "uniform" is the theorems', and with ``eta="auto"`` slow to forget the
+        small first steps. "schedule-free" also takes the subgradients near its mean, to which the theorems do not
+        apply. "auto" is what was best on the whole: "schedule-free" with ``eta="auto"``, else "polynomial".
     """
 
     metric: Any = "diagonal"
@@ -358,14 +358,22 @@ def is_diagonal(solver: Any) -> bool:
 def _subgradient(solver: Any, problem: Problem) -> Any:
     if isinstance(solver, OADMM):
         return Implicit(np.empty(problem.d))
-    return AtMean(AT_MEAN) if getattr(solver, "average", "") == "schedule-free" else Explicit()
+    return AtMean(AT_MEAN) if mean_of(solver) == "schedule-free" else Explicit()
+
+
+def mean_of(solver: Any) -> str:
+    """The name of the mean that a solver keeps."""
+    name = getattr(solver, "average", "uniform")
+    if name != "auto":
+        return name
+    return "schedule-free" if solver.eta == "auto" else "polynomial"
 
 
 def _average(solver: Any) -> Any:
-    name = getattr(solver, "average", "uniform")
+    name = mean_of(solver)
     if name in ("step-weighted", "schedule-free"):
         return averages.StepWeighted(np.zeros(1))
-    return {"uniform": averages.Uniform(), "last": averages.Last()}.get(name, averages.Polynomial())
+    return {"uniform": averages.Uniform(), "polynomial": averages.Polynomial(), "last": averages.Last()}[name]
 
 
 def _step(solver: Any, problem: Problem, metric: Any, reach: float, w: np.ndarray) -> Any:

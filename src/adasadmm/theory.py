@@ -30,7 +30,7 @@ from . import metrics, penalties, quadratics
 from ._threads import one_blas_thread
 from .matrices import as_vector, gram
 from .problem import Problem
-from .solvers import SADMM, AdaSADMM, keeps_w_set
+from .solvers import SADMM, AdaSADMM, keeps_w_set, mean_of
 from .stochastic import StochasticRun
 from .trace import Result
 
@@ -139,7 +139,7 @@ def bounds(
             f"solver must be AdaSADMM(...) or SADMM(...), got {solver!r}: the theorems are about steps along "
             "g_t = l'(w_t, xi_t), OADMM and ADMM keep the loss itself"
         )
-    if getattr(solver, "average", "") == "schedule-free":
+    if mean_of(solver) == "schedule-free":
         raise ValueError('average must not be "schedule-free": the theorems are about subgradients at w_t')
     if problem.source is not None:
         raise ValueError("the bounds are of a run over rows in memory, X of this problem is a source")
