@@ -44,6 +44,7 @@ HOMES = (
     "stepsizes",
     "averages",
     "algorithm",
+    "gradients",
     "solvers",
     "trace",
     "estimators._fitting",
