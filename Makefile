@@ -8,7 +8,7 @@ export PYTHONHASHSEED := 0
 TABLES   ?= row_visit batch_sizes w_steps big_sparse cold_start defaults peers
 BENCHOPT ?=
 
-.PHONY: demo test test-all test-lowest audit bench browser lint types clean
+.PHONY: demo test test-all test-lowest audit bench browser dist lint types clean
 
 demo: $(VENV)/core
 	$(BIN)/adasadmm demo
@@ -44,6 +44,10 @@ audit: $(VENV)/dev
 bench: $(VENV)/bench
 	set -e; for table in $(TABLES); do $(BIN)/python benchmarks/$$table.py; done
 	$(BIN)/benchopt run benchmarks/benchopt --local --no-display --timeout 20m $(BENCHOPT)
+
+# The wheel and the sdist, into dist/.
+dist: $(VENV)/dev
+	$(BIN)/python -m build
 
 # The report is looked at with Debian's own browser; where it is not there and cannot be installed, those tests say so.
 browser:

@@ -2,8 +2,11 @@
 
 import pathlib
 import re
+import shlex
 
 import pytest
+
+from adasadmm.cli import main
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 
@@ -12,12 +15,25 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def blocks(page):
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    """Kind and text of the blocks of Python and of commands, in order."""
+    return re.findall(r"^```(python|sh)\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.exists() and blocks(page)], ids=lambda page: page.name)
-def test_the_python_of_a_page_runs_from_top_to_bottom(page, capsys):
+def test_what_a_page_shows_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
-    for number, block in enumerate(blocks(page)):
-        exec(compile(block, f"{page.name}, block {number}", "exec"), namespace)
+    for number, (kind, block) in enumerate(blocks(page)):
+        if kind == "python":
+            exec(compile(block, f"{page.name}, block {number}", "exec"), namespace)
+            continue
+        for line in block.splitlines():
+            program, *arguments = shlex.split(line, comments=True)
+            assert program == "adasadmm" and main(arguments) == 0, capsys.readouterr().err
     assert namespace
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_points_to_is_there(page):
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} points to {target}"

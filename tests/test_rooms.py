@@ -128,3 +128,17 @@ def test_version_agrees_with_the_changelog():
     if not changelog.exists():
         pytest.skip("installed without the repository")
     assert f"## [{adasadmm.__version__}]" in changelog.read_text()
+
+
+def test_what_a_type_checker_sees_is_what_is_public():
+    """`__init__.pyi` has each public name, from its home; without it they would all be Any."""
+    seen = {}
+    for node in ast.parse((SRC / "__init__.pyi").read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            seen |= {alias.name: node.module or alias.name for alias in node.names}
+    assert sorted(seen) == list(adasadmm.__all__)
+    for name, home in seen.items():
+        module = importlib.import_module(f"adasadmm.{home}")
+        assert getattr(adasadmm, name) is (
+            module if name == home and name in adasadmm._MODULES else getattr(module, name)
+        )

@@ -33,7 +33,7 @@ LOSSES = {
     "poisson": losses.Poisson(),
 }
 MARGIN_LOSSES = ("hinge", "squared_hinge", "logistic")
-REGRESSION_LOSSES = ("squared", "huber", "epsilon_insensitive", "quantile", "poisson")
+REGRESSION_LOSSES: tuple[str, ...] = ("squared", "huber", "epsilon_insensitive", "quantile", "poisson")
 SOLVERS = ("auto", "ada-diag", "ada-full", "sadmm", "admm", "alm")
 CERTIFIED = (*ALL_ROWS, *ACCURATE)  # these know their gap; they need all rows at once
 SOLVER_RECORDS = (AdaSADMM, SADMM, OADMM, *CERTIFIED)
