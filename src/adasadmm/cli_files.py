@@ -64,9 +64,7 @@ def _add_fit(commands: Any) -> None:
     parser.add_argument("--loss", default="hinge", choices=LOSSES, help="default: hinge, a classifier")
     parser.add_argument("--alpha", type=not_negative, help="strength of the graph (default: 1/rows)")
     parser.add_argument("--l2", type=not_negative, help="strength of the ridge (default: 1/rows)")
-    parser.add_argument(
-        "--scale", action="store_true", help="bring all columns to one scale first: for features of different units"
-    )
+    _add_scale(parser)
     parser.add_argument(
         "--solver",
         default="auto",
@@ -123,10 +121,17 @@ def _add_graph(commands: Any) -> None:
     )
     _add_reading(parser)
     parser.add_argument("--out", required=True, metavar="OUT", help="CSV file of edges, as --graph of fit takes it")
+    _add_scale(parser)
     parser.add_argument("--graph", default="glasso", choices=("glasso", "knn"), help="default: glasso")
     parser.add_argument("--edges", type=count, metavar="N", help="about so many (glasso; default: 2 for each feature)")
     parser.add_argument("--penalty", type=not_negative, help="of the graphical lasso, instead of --edges")
     add_output(parser)
+
+
+def _add_scale(parser: Any) -> None:
+    parser.add_argument(
+        "--scale", action="store_true", help="bring all columns to one scale first: for features of different units"
+    )
 
 
 def _add_reading(parser: Any) -> None:
@@ -210,15 +215,21 @@ def _fitted(model: Any, source: Any, options: argparse.Namespace, **keeping: Any
         if options.scale:
             raise Wrong("--scale is for rows in the memory of one machine, not for --scheduler: scale the files first")
         return model.fit(source, **keeping)
-    if options.scale and not cli_memory.fits_in_memory(source):
-        raise Wrong(
-            f"--scale is for rows that fit in memory, {cli_memory.MOST_ENTRIES:,} numbers: scale the files first"
-        )
+    if options.scale:
+        _check_scale(source)
     if options.scale or (model.solver == "auto" and cli_memory.fits_in_memory(source)):
         return cli_memory.fit_in_memory(model, source, options.scale, **keeping)
     if model.solver == "auto":
         model.set_params(solver="ada-diag", max_iter=2)
     return model.fit(source, **keeping)
+
+
+def _check_scale(source: Any) -> None:
+    from . import cli_memory
+
+    if not cli_memory.fits_in_memory(source):
+        most = f"{cli_memory.MOST_ENTRIES:,} numbers"
+        raise Wrong(f"--scale is for rows that fit in memory, {most}: scale the files first")
 
 
 def _predict(options: argparse.Namespace) -> int:
@@ -241,13 +252,15 @@ def _predict(options: argparse.Namespace) -> int:
 
 
 def _graph(options: argparse.Namespace) -> int:
-    from . import graphs
+    from . import cli_memory, graphs
 
     if options.graph == "knn" and (options.edges or options.penalty):
         raise Wrong("--edges and --penalty belong to --graph glasso")
     source = _source(options.files, options, target=options.target or False)
     wish = {} if options.graph == "knn" else {"edges": options.edges, "penalty": options.penalty}
-    graph = getattr(graphs, options.graph)(source, **wish)
+    if options.scale:
+        _check_scale(source)
+    graph = getattr(graphs, options.graph)(cli_memory.scaled(source) if options.scale else source, **wish)
     names = source.feature_names or range(source.shape[1])
     with _written(options.out) as file:
         file.write("source,target\n")

@@ -13,7 +13,7 @@ from . import graphs
 from .matrices import plain
 from .sources import Source, SourceError
 
-__all__ = ["check_targets", "fit_in_memory", "fits_in_memory", "gathered", "last_step", "scaled_rows"]
+__all__ = ["check_targets", "fit_in_memory", "fits_in_memory", "gathered", "last_step", "scaled", "scaled_rows"]
 
 NAMED = ("glasso", "knn", "chain")
 MOST_CLASSES = 20  # more different targets than these, and not whole: numbers
@@ -27,6 +27,8 @@ def fits_in_memory(source: Source) -> bool:
 def fit_in_memory(model: Any, source: Source, scale: bool, **keeping: Any) -> BaseEstimator:
     """Fit to all rows at once; with ``scale`` it becomes a pipeline that scales first."""
     X, y = gathered(source)
+    if y is None:
+        raise SourceError(f"{source!r} has no targets")
     if isinstance(model.graph, str) and model.graph not in NAMED:  # a file, whose names become numbers: X has none
         given = graphs.as_graph(model.graph, X.shape[1], feature_names=source.feature_names)
         model.set_params(graph=(given.edges, given.weights))
@@ -53,14 +55,19 @@ def check_targets(model: Any, source: Source) -> None:
         )
 
 
-def gathered(source: Source) -> tuple[Any, np.ndarray]:
-    """All rows and targets of a source."""
+def gathered(source: Source) -> tuple[Any, np.ndarray | None]:
+    """All rows of a source, and their targets where it has any."""
     pieces = list(source.pieces())
-    if any(piece.y is None for piece in pieces):
-        raise SourceError(f"{source!r} has no targets")
     blocks = [plain(piece.X) for piece in pieces]
     X = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
-    return X, np.concatenate([piece.y for piece in pieces])  # type: ignore[misc]
+    targets = [piece.y for piece in pieces if piece.y is not None]
+    return X, np.concatenate(targets) if targets else None
+
+
+def scaled(source: Source) -> Any:
+    """All rows of a source on one scale."""
+    X, _ = gathered(source)
+    return _scaler(X).transform(X)
 
 
 def _scaler(X: Any) -> Any:
