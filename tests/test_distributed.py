@@ -1,17 +1,18 @@
 """Rows on the workers of a Dask cluster: the same bits as on one machine, whoever does the work, whoever is lost."""
 
 import contextlib
+import json
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
 
 from adasadmm import (
     ADMM,
@@ -27,8 +28,12 @@ from adasadmm import (
     solve,
     sources,
 )
+from adasadmm.cli import main
+from adasadmm.distributed._work import Told
+from adasadmm.models import load_model
 from adasadmm.stochastic import StochasticRun
 
+dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
 cluster_of = pytest.importorskip("distributed", reason="distributed is not installed")
@@ -36,6 +41,7 @@ cluster_of = pytest.importorskip("distributed", reason="distributed is not insta
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 
 N, D = 1200, 6
+HERE = "127.0.0.1:0"
 FIELDS = ("w", "v", "theta", "w_mean", "v_mean", "w_average")
 ROUNDS = AdaSADMM(beta="auto", batch_size=3, average="step-weighted")
 
@@ -43,8 +49,9 @@ ROUNDS = AdaSADMM(beta="auto", batch_size=3, average="step-weighted")
 @contextlib.contextmanager
 def cluster(workers=2, processes=False, **settings):
     """A cluster on this machine alone, which stops with the test."""
-    where = {"host": "127.0.0.1"} if processes else {}
-    settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, **where, **settings}
+    settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, **settings}
+    settings |= {"worker_dashboard_address": HERE, "scheduler_kwargs": {"dashboard_address": HERE}}  # of their health
+    settings |= {"host": "127.0.0.1"} if processes else {}
     with cluster_of.LocalCluster(processes=processes, **settings) as made, cluster_of.Client(made) as client:
         yield client
 
@@ -105,8 +112,8 @@ def test_several_partitions_in_one_lane_are_one_run_after_another(client, rows):
 
 @pytest.mark.parametrize("solver", [ROUNDS, ADMM()], ids=["rounds", "batch"])
 def test_who_does_the_work_does_not_show(client, rows, solver):
-    X, y, _ = as_dask(150, *rows)
-    options = {"epochs": 30, "tol": 0.0} if isinstance(solver, ADMM) else {"epochs": 2}
+    X, y, _ = as_dask(300, *rows)
+    options = {"epochs": 20, "tol": 0.0} if isinstance(solver, ADMM) else {"epochs": 1}
     with_two = solve(Problem(distributed.spread(X, y, client=client, lanes=3), **parts()), solver, **options)
     with cluster(workers=1) as alone:
         with_one = solve(Problem(distributed.spread(X, y, client=alone, lanes=3), **parts()), solver, **options)
@@ -116,21 +123,21 @@ def test_who_does_the_work_does_not_show(client, rows, solver):
 
 def test_batch_admm_is_exact_whatever_the_partitions(client, rows):
     X, y, weight = rows
-    here = solve(Problem(X, y, sample_weight=weight, **parts()), ADMM(), epochs=60, tol=0.0)
-    spread = distributed.spread(*as_dask(170, X, y, weight), client=client)
-    there = solve(Problem(spread, **parts()), ADMM(), epochs=60, tol=0.0)
+    here = solve(Problem(X, y, sample_weight=weight, **parts()), ADMM(), epochs=30, tol=0.0, trace_every=30)
+    spread = distributed.spread(*as_dask(400, X, y, weight), client=client)
+    there = solve(Problem(spread, **parts()), ADMM(), epochs=30, tol=0.0, trace_every=30)
     np.testing.assert_allclose(there.w, here.w, rtol=1e-9, atol=1e-12)
-    streamed = sources.arrays(X, y, weight, block_rows=170)
-    same(solve(Problem(streamed, **parts()), ADMM(), epochs=60, tol=0.0), there)
+    streamed = sources.arrays(X, y, weight, block_rows=400)
+    same(solve(Problem(streamed, **parts()), ADMM(), epochs=30, tol=0.0, trace_every=30), there)
 
 
 def test_rounds_come_to_the_objective_of_one_machine(client, rows):
     X, y, _ = rows
     problem = Problem(X, y, **parts())
     solver = AdaSADMM(beta="auto", average="step-weighted")
-    here = problem.objective(solve(problem, solver, epochs=10).w_average)
-    spread = distributed.spread(*as_dask(100, X, y), client=client, lanes=4)
-    there = problem.objective(solve(Problem(spread, **parts()), solver, epochs=10).w_average)
+    here = problem.objective(solve(problem, solver, epochs=6).w_average)
+    spread = distributed.spread(*as_dask(300, X, y), client=client, lanes=2, rounds=8)
+    there = problem.objective(solve(Problem(spread, **parts()), solver, epochs=6, trace_every=6).w_average)
     assert there == pytest.approx(here, rel=5e-3)
 
 
@@ -197,8 +204,6 @@ def test_a_regressor_and_several_classes(client, rows):
 
 
 def test_files_are_read_by_the_workers(client, rows, tmp_path):
-    from sklearn.datasets import dump_svmlight_file
-
     X, y, _ = rows
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
     source = sources.svmlight(tmp_path / "rows.svm", block_bytes=30_000)
@@ -232,7 +237,7 @@ def test_a_round_sends_what_does_not_grow_with_the_rows(client):
         submit = client.submit
 
         def counting(function, *args, sent=sent, submit=submit, **keywords):
-            sent.append(sum(len(pickle.dumps(arg)) for arg in args if isinstance(arg, distributed.Told)))
+            sent.append(sum(len(pickle.dumps(arg)) for arg in args if isinstance(arg, Told)))
             return submit(function, *args, **keywords)
 
         client.submit = counting
@@ -273,3 +278,159 @@ def test_without_dask_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"adasadmm\[dask\]"):
         distributed.spread(sources.arrays(np.eye(2), np.ones(2)))
+
+
+# --- who is lost -----------------------------------------------------------------------------------------------------
+
+
+def then_at(client, name, time, act):
+    """Do something just after the client has asked for a task of this name for the so manieth time."""
+    submit, count = client.submit, 0
+
+    def watching(function, *args, key, **keywords):
+        nonlocal count
+        future = submit(function, *args, key=key, **keywords)
+        count += key.startswith(f"adasadmm-{name}-")
+        if count == time:
+            count += 1
+            act()
+        return future
+
+    client.submit = watching
+
+
+WITH = pytest.mark.parametrize(
+    ("solver", "name", "options"),
+    [(ROUNDS, "advance-lane", {"epochs": 2}), (ADMM(), "at-version", {"epochs": 30, "tol": 0.0})],
+    ids=["rounds", "batch"],
+)
+
+
+@pytest.mark.slow
+@WITH
+def test_a_killed_worker_does_not_show(client, rows, solver, name, options):
+    X, y, _ = as_dask(200, *rows)
+    undisturbed = solve(Problem(distributed.spread(X, y, client=client, lanes=2), **parts()), solver, **options)
+    with cluster(processes=True) as other:
+        spread = distributed.spread(X, y, client=other, lanes=2)
+        victim, *_ = other.run(os.getpid).values()
+        killed = []
+        then_at(other, name, 31, lambda: killed.append(os.kill(victim, signal.SIGKILL)))
+        result = solve(Problem(spread, **parts()), solver, **options)
+    assert killed
+    same(result, undisturbed)
+    np.testing.assert_array_equal(result.trace["objective"], undisturbed.trace["objective"])
+
+
+@pytest.mark.slow
+@WITH
+def test_when_all_workers_are_lost_others_go_on(client, rows, solver, name, options):
+    X, y, _ = as_dask(400, *rows)
+    undisturbed = solve(Problem(distributed.spread(X, y, client=client, lanes=2), **parts()), solver, **options)
+    with processes() as made, cluster_of.Client(made.address, timeout=60, set_as_default=False) as other:
+        other.wait_for_workers(1, timeout=60)
+        spread = distributed.spread(X, y, client=other, lanes=2)
+
+        def replace_worker():
+            made.started[1].kill()
+            made.start_worker()
+
+        then_at(other, name, 25, replace_worker)
+        same(solve(Problem(spread, **parts()), solver, **options), undisturbed)
+    assert len(made.started) == 3
+
+
+class Processes:
+    """A scheduler and its workers as processes of their own."""
+
+    def __init__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address, self.started = f"tcp://127.0.0.1:{port}", []
+        self._start("dask_scheduler", "--port", str(port))
+
+    def start_worker(self):
+        self._start("dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--death-timeout", "60")
+
+    def _start(self, program, *words):
+        where = ["--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", HERE]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.started.append(
+            subprocess.Popen([sys.executable, "-m", f"distributed.cli.{program}", *words, *where], **quiet)
+        )
+
+
+@contextlib.contextmanager
+def processes():
+    """A scheduler and one worker, which are stopped in any case."""
+    made = Processes()
+    try:
+        made.start_worker()
+        yield made
+    finally:
+        for process in made.started:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", [ROUNDS, ADMM()], ids=["rounds", "batch"])
+def test_a_lost_scheduler_leaves_the_last_common_point(client, rows, tmp_path, solver):
+    X, y, _ = as_dask(400, *rows)
+    options = {"epochs": 60, "tol": 0.0, "trace_every": 5.0} if isinstance(solver, ADMM) else {"epochs": 4}
+    keeping = {"checkpoint": Checkpoint(tmp_path / "run"), "resume": True}
+    undisturbed = solve(Problem(distributed.spread(X, y, client=client, lanes=2), **parts()), solver, **options)
+    with processes() as made, cluster_of.Client(made.address, timeout=60, set_as_default=False) as other:
+        other.wait_for_workers(1, timeout=60)
+        spread = distributed.spread(X, y, client=other, lanes=2)
+
+        def kill(snapshot):
+            if snapshot.epoch >= 2:
+                made.started[0].kill()
+
+        with pytest.raises(distributed.ClusterError, match=r"scheduler at tcp://.* is lost.*resume=True"):
+            solve(Problem(spread, **parts()), solver, callback=kill, **options, **keeping)
+    files = list((tmp_path / "run").iterdir())
+    assert files
+    again = solve(Problem(distributed.spread(X, y, client=client, lanes=2), **parts()), solver, **options, **keeping)
+    same(again, undisturbed)
+    with pytest.raises(ValueError, match="differs in lanes"):
+        solve(Problem(distributed.spread(X, y, client=client, lanes=1), **parts()), solver, **options, **keeping)
+
+
+@pytest.mark.slow
+def test_a_partition_too_large_for_a_worker_is_named():
+    X = da.random.random((130_000, 1000), chunks=(130_000, 1000))
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        with cluster(workers=1, processes=True, memory_limit="600MB") as client:
+            with pytest.raises(
+                distributed.ClusterError, match=r"partition 0 \(130,000 rows, 992 MiB\).*smaller partitions"
+            ):
+                distributed.spread(X, X[:, 0], client=client)
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_fit_on_the_workers_of_a_scheduler(rows, tmp_path, capsys):
+    X, y, _ = rows
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    command = ["fit", str(tmp_path / "rows.svm"), "--graph", "chain", "--epochs", "2", "--json"]
+    with processes() as made:
+        with cluster_of.Client(made.address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=60)
+        assert main([*command, "--model", str(tmp_path / "there.skops"), "--scheduler", made.address]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert (figures["rows"], figures["features"], figures["epochs"]) == (N, D, 2.0)
+    model = GraphGuidedClassifier("chain", solver="ada-diag", max_iter=2, random_state=0).fit(X.round(20), y)
+    np.testing.assert_allclose(load_model(tmp_path / "there.skops").coef_, model.coef_, rtol=1e-8)
+
+
+def test_a_scheduler_that_does_not_answer_is_named(rows, tmp_path, capsys):
+    X, y, _ = rows
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    command = ["fit", str(tmp_path / "rows.svm"), "--model", str(tmp_path / "m.skops"), "--scheduler", "no address"]
+    assert main(command) != 0
+    assert "no scheduler answers at no address" in capsys.readouterr().err

@@ -349,11 +349,11 @@ def _rows(options: argparse.Namespace) -> Iterator[Any]:
         return
     from . import distributed
 
-    with distributed.connected(options.scheduler) as client:
-        try:
+    try:
+        with distributed.connected(options.scheduler) as client:
             yield distributed.spread(_source(options.files, options, scan=False), client=client)
-        except distributed.ClusterError as error:
-            raise Failed(str(error)) from None
+    except distributed.ClusterError as error:
+        raise Failed(str(error)) from None
 
 
 def _without(names: list[str], dropped: list[str], place: str) -> list[str]:

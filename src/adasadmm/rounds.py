@@ -86,20 +86,20 @@ class RoundsRun(StochasticRun):
             light = self.copied()
             light.problem = light.block = light.certified = light.memory = None  # type: ignore
             self.shared = self.problem.source.share(light)
-        saved = self.save()
+        point = packed(self)
         lanes = [lane for lane in round.visits if lane]
-        work = [([visit.part for visit in lane], (saved, lane, *round[1:])) for lane in lanes]
+        work = [([visit.part for visit in lane], (point, lane, *round[1:])) for lane in lanes]
         ends = list(self.problem.at(advance_lane, work, self.memory, self.shared))
         if len(ends) == 1:
-            self.load(ends[0])
+            unpack(self, ends[0])
         else:
             share = np.array([sum(visit.last - visit.first for visit in lane) for lane in lanes]) / round.length
             self._meet([self._at(end) for end in ends], share)
         self.seconds = seconds + time.perf_counter() - start
 
-    def _at(self, saved: Any) -> StochasticRun:
+    def _at(self, point: Any) -> StochasticRun:
         other = self.copied()
-        other.load(saved)
+        unpack(other, point)
         return other
 
     def _meet(self, lanes: list[Any], share: np.ndarray) -> None:
@@ -175,16 +175,35 @@ def _cut(parts: list[int], part_rows: Sequence[int], begin: int, end: int, batch
 
 
 def advance_lane(
-    blocks: list[Block], remembered: list[dict], run: Any, saved: Any, visits: Sequence[Visit], *order: Any
+    blocks: list[Block], remembered: list[dict], run: Any, point: Any, visits: Sequence[Visit], *order: Any
 ) -> Any:
     """Go over the rows of a lane, on a worker."""
     run = run.copied()
-    run.load(saved)
+    unpack(run, point)
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         for block, held, visit in zip(blocks, remembered, visits, strict=True):
             run.take(block)
             StochasticRun.advance(run, rows_in_order(held, visit, *order)[visit.first : visit.last])
-    return run.save()
+    return packed(run)
+
+
+def packed(run: StochasticRun) -> tuple[list[np.ndarray], int]:
+    """What changes in a round, and so is sent."""
+    return [array.copy() for array in _changing(run)], run.visits
+
+
+def unpack(run: StochasticRun, point: tuple[list[np.ndarray], int]) -> None:
+    arrays, run.visits = point
+    for array, sent in zip(_changing(run), arrays, strict=True):
+        array[...] = sent
+
+
+def _changing(run: StochasticRun) -> list[np.ndarray]:
+    state = run.state
+    fixed = [run.w_first, run.theta_first, state.rhs, state.move, state.Aw, state.x]  # or scratch
+    if isinstance(run.method.step, Auto):
+        fixed.append(run.method.step.first)
+    return [array for array in run._arrays() if all(array is not other for other in fixed)]
 
 
 def rows_in_order(held: dict, visit: Visit, epoch: int, seed: int, shuffled: bool) -> np.ndarray:
