@@ -8,7 +8,7 @@ export PYTHONHASHSEED := 0
 TABLES   ?= row_visit batch_sizes w_steps big_sparse cold_start defaults peers
 BENCHOPT ?=
 
-.PHONY: demo test test-all test-lowest audit bench browser dist lint types clean
+.PHONY: demo test test-all test-lowest audit bench docs browser dist lint types clean
 
 demo: $(VENV)/core
 	$(BIN)/adasadmm demo
@@ -17,7 +17,7 @@ test: $(VENV)/dev lint types
 	$(BIN)/python -m pytest -n 2 -q -m "not slow"
 
 # What is slow or needs more: the full product of parts without the compiler, bounds checks, everything marked slow.
-test-all: $(VENV)/bench browser
+test-all: $(VENV)/bench docs browser
 	$(BIN)/python -m pytest -n 2 -q -m slow
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m "not slow and not compiled"
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -n 2 -q -m "not slow"
@@ -49,6 +49,11 @@ bench: $(VENV)/bench
 dist: $(VENV)/dev
 	$(BIN)/python -m build
 
+# The site: docs/_build/html/index.html. Every example is run, every warning is an error, the docstrings' examples are tested.
+docs: $(VENV)/docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -b doctest -d docs/_build/doctrees docs docs/_build/doctest
+
 # The report is looked at with Debian's own browser; where it is not there and cannot be installed, those tests say so.
 browser:
 	@command -v chromedriver >/dev/null \
@@ -76,5 +81,9 @@ $(VENV)/bench: $(VENV)/dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	touch $@
 
+$(VENV)/docs: $(VENV)/core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cli,docs]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(LOWEST) build dist demo bench benchmarks/benchopt/__cache__ benchmarks/benchopt/outputs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) docs/_build docs/gallery docs/generated build dist demo bench benchmarks/benchopt/__cache__ benchmarks/benchopt/outputs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -35,11 +35,16 @@ class Identity(NamedTuple):
 
 
 class Diagonal(NamedTuple):
-    """``H_t = a I + diag(s_t)`` with ``s_tj = sqrt(g_1j^2 + ... + g_tj^2)``."""
+    """``H_t = a I + diag(s_t)``.
+
+    ``s_tj = sqrt(g_1j^2 + ... + g_tj^2)``.
+    """
 
 
 class Full(NamedTuple):
-    """``H_t = a I + G_t^{1/2}`` with ``G_t = g_1 g_1' + ... + g_t g_t'``.
+    """``H_t = a I + G_t^{1/2}``.
+
+    ``G_t = g_1 g_1' + ... + g_t g_t'``.
 
     Parameters
     ----------

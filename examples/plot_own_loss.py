@@ -1,0 +1,67 @@
+"""
+A loss of your own, compiled
+============================
+
+Your own loss is a ``NamedTuple`` and two functions of one prediction. They are compiled together with the loop, so
+it runs as fast as a built-in one. Here: Cauchy's loss, which hardly cares for outliers at all, since its slope
+falls back to zero far out.
+
+Generated data: 1,500 rows, 20 features on a chain, one target in eight spoilt, always to the same side.
+"""
+
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from adasadmm import L1, AdaSADMM, Huber, Problem, Squared, graphs, losses, solve
+
+
+class Cauchy(NamedTuple):
+    scale: float = 1.0
+
+
+@losses.value.register
+def _(loss: Cauchy, z, y):
+    return 0.5 * loss.scale**2 * np.log1p(((z - y) / loss.scale) ** 2)
+
+
+@losses.slope.register
+def _(loss: Cauchy, z, y):
+    return (z - y) / (1.0 + ((z - y) / loss.scale) ** 2)
+
+
+# %%
+# It is not convex, so nothing is proved about the answer; the stochastic solver takes it all the same.
+
+rng = np.random.default_rng(0)
+truth = np.repeat([2.0, -1.0, 0.0, 1.0], 5)
+X = np.abs(rng.normal(size=(1500, 20)))
+y = X @ truth + 0.5 * rng.normal(size=1500)
+spoilt = rng.random(1500) < 1 / 8
+y[spoilt] += rng.uniform(10, 60, size=spoilt.sum())
+
+figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), width_ratios=(2, 3))
+residuals = np.linspace(-8, 8, 400)
+A = graphs.incidence(graphs.chain(20))
+for loss, colour in (Squared(), "C3"), (Huber(1.0), "C1"), (Cauchy(1.0), "C0"):
+    name = type(loss).__name__
+    axes[0].plot(residuals, [losses.value(loss, r, 0.0) for r in residuals], colour, label=name)
+    problem = Problem(X, y, loss=loss, penalty=L1(0.01), A=A)
+    solver = AdaSADMM(average="step-weighted")
+    solve(problem, solver, epochs=1)  # compiles
+    result = solve(problem, solver, epochs=30)
+    error = np.sqrt(np.mean((result.w_average - truth) ** 2))
+    axes[1].plot(result.w_average, colour + "o", markersize=5, label=f"{name}: error {error:.2f}")
+    print(f"{name}: {1e6 * result.trace['seconds'][-1] / (30 * len(X)):.2f} µs a row")
+axes[0].set(ylim=(0, 9), xlabel="prediction - target", ylabel="loss")
+axes[0].legend()
+axes[1].step(np.arange(20), truth, where="mid", color="0.75", linewidth=5, zorder=0, label="planted")
+axes[1].set(xlabel="feature", ylabel="coefficient")
+axes[1].legend(fontsize=9)
+plt.show()
+
+# %%
+# The spoilt targets draw the squared loss away from the planted values, Huber's less, Cauchy's hardly. The times of
+# a row are alike: what is registered from a script is compiled like the rest. How to write penalties and metrics:
+# :doc:`/extending`.

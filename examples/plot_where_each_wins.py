@@ -1,0 +1,68 @@
+"""
+Where each solver wins
+======================
+
+No solver is the best everywhere. Three problems of different shape, four solvers, all with their defaults: how far
+above the optimum each is after so many seconds.
+
+Generated rows, hinge loss, a chain as graph. The clock stands still while the objective is evaluated and compiling
+is not counted. The problems are small, so that this page is built in seconds: :doc:`/benchmarks` and
+:doc:`/high_accuracy` have larger ones.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import scipy.sparse as sp
+
+from adasadmm import ADMM, ALM, L1, SPDHG, AdaSADMM, Hinge, Problem, graphs, solve
+
+rng = np.random.default_rng(0)
+
+
+def problem_of(X):
+    n, d = X.shape
+    score = X @ np.repeat(rng.normal(size=d // 10), 10)
+    y = np.where(score + 0.5 * score.std() * rng.normal(size=n) > 0, 1.0, -1.0)
+    return Problem(X, y, loss=Hinge(), penalty=L1(1 / n), A=graphs.incidence(graphs.chain(d)), gamma=1 / n)
+
+
+problems = {
+    "20,000 x 20, dense": problem_of(rng.normal(size=(20_000, 20))),
+    "1,000 x 100, dense": problem_of(rng.normal(size=(1000, 100))),
+    "4,000 x 1,500, sparse": problem_of(sp.random_array((4000, 1500), density=0.01, rng=rng, format="csr")),
+}
+
+# %%
+# A point of a curve is what the solver has when it is looked at, which nobody can see in practice; "ALM" and "batch
+# ADMM" also know their gap.
+
+solvers = {
+    "ALM": (ALM(), {"tol": 1e-6}),
+    "batch ADMM": (ADMM(), {"tol": 1e-6, "epochs": 200, "trace_every": 2}),
+    "SPDHG": (SPDHG(), {"tol": 1e-5, "epochs": 60, "trace_every": 1}),
+    "Ada-SADMM": (AdaSADMM(average="step-weighted", batch_size="auto"), {"epochs": 10, "trace_every": 0.1}),
+}
+figure, axes = plt.subplots(1, 3, figsize=(11, 4.4), sharey=True)
+for ax, (name, problem) in zip(axes, problems.items(), strict=True):
+    runs, optimum = {}, -np.inf
+    for label, (solver, settings) in solvers.items():
+        solve(problem, solver, epochs=1)  # compiles
+        seen = []
+        result = solve(
+            problem, solver, callback=lambda point, seen=seen: seen.append((point.seconds, point.w_average)), **settings
+        )
+        optimum = max(optimum, result.certificate.dual)
+        runs[label] = [(seconds, problem.objective(w)) for seconds, w in seen]
+    for label, points in runs.items():
+        seconds, values = np.array(points).T
+        ax.plot(1e-3 + seconds, np.maximum(values / optimum - 1, 1e-7), marker=".", label=label)
+    ax.set(xscale="log", yscale="log", xlabel="seconds", title=name, ylim=(1e-6, 5))
+axes[0].set_ylabel("above the optimum, relative")
+axes[0].legend()
+plt.show()
+
+# %%
+# Left, many rows and few features: Ada-SADMM is there first, ALM ends first. Middle, few of both: ALM from the
+# start, since a pass over so few rows costs nothing. Right, many features: ALM and batch ADMM first need a matrix
+# of all features, while the stochastic solvers are at work; SPDHG gets to high accuracy without it.
+# ``solver="auto"`` chooses among them by these facts (:doc:`/choosing`).
