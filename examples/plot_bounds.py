@@ -52,7 +52,7 @@ axes[0].legend()
 plt.show()
 
 # %%
-# The bounds hold, and they fall as they should: a hundredfold run has about a tenth of the bound. They are also far
-# above what happens, as such bounds are: Theorem 1 by an order of magnitude, the others by more, because they
-# replace each distance by the largest one. So they tell how an algorithm scales, not when to stop; for that there
-# is the certificate (:ref:`sphx_glr_gallery_plot_certificate.py`).
+# The bounds hold, and they fall at least as fast as they should. They are also above what happens, as such bounds are:
+# Theorem 1 by a small factor, the others by more, because they replace each distance by the largest one. So they tell
+# how an algorithm scales, not when to stop; for that there is the certificate
+# (:ref:`sphx_glr_gallery_plot_certificate.py`).

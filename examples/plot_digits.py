@@ -54,7 +54,8 @@ errors, groups = np.zeros((2, SPLITS, len(strengths)))
 for seed in range(SPLITS):
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=1 / 3, random_state=seed, stratify=y)
     for k, alpha in enumerate(strengths):
-        model = GraphGuidedClassifier(("grid", 8, 8), loss="logistic", alpha=alpha, l2=0.005).fit(X_train, y_train)
+        model = GraphGuidedClassifier(("grid", 8, 8), loss="logistic", alpha=alpha, l2=0.005, tol=1e-5)
+        model.fit(X_train, y_train)
         errors[seed, k] = 100 * (1 - model.score(X_test, y_test))
         groups[seed, k] = len(np.unique(model.clusters_))
 

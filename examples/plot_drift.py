@@ -18,8 +18,8 @@ before, after = np.repeat([1.0, -1.0, 0.5], 10), np.repeat([-0.5, 1.0, 1.0], 10)
 BLOCKS, ROWS = 80, 100
 
 # %%
-# "Mean of all" is the default for streams with its own step size. "Last iterate" takes the newest coefficients,
-# with a constant step, and so forgets. "Begin anew" starts a fresh model every 20 blocks.
+# "Mean of all" is the uniform mean of all iterates, the theorems' one. "Last iterate" takes the newest coefficients.
+# Both have a constant step. "Begin anew" starts a fresh model every 20 blocks.
 
 settings = {"loss": "logistic", "alpha": 0.003, "l2": 1e-3, "batch_size": 1}
 make = {

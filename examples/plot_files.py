@@ -56,8 +56,9 @@ axes[0].legend()
 plt.show()
 
 # %%
-# One pass, one block in memory at a time. The model with the chain makes fewer errors early on, when rows are few;
-# the curves come together as rows come in, and the chain keeps its coefficients nearer to the truth.
+# One pass, one block in memory at a time. The model with the chain makes fewer errors while rows are few. The curves
+# come together as rows come in, and in the end the chain's coefficients are no nearer than the others: a penalty whose
+# strength stays the same while rows come in is a bias in the end.
 #
 # For several passes, files that are cut into blocks by themselves, and other formats, ``fit`` takes a source:
 # ``model.fit(sources.svmlight("part-*.svm"))`` (:doc:`/streams`).

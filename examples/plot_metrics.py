@@ -50,7 +50,9 @@ axes[0].legend(title="metric")
 plt.show()
 
 # %%
-# With independent features of one scale the three do not differ much. Different scales stop the identity; the
-# diagonal metric does not mind. Mixed features stop both, and only the full metric goes on. It costs: at 123
-# features a row takes seven times as long as with the diagonal, and its matrices are of size d x d. Below a few
-# hundred features in memory, ``ALM`` makes the question idle (:doc:`/choosing`).
+# Left: with independent features of one scale the three begin alike; later the diagonal metric, whose steps shrink
+# for all features in the same way, falls behind. Middle: different scales stop the identity, and the diagonal
+# metric does not mind. Right: mixed features slow both, and only the full metric is fast: after five epochs it is
+# 15 to 30 times nearer. It costs: at 123 features a row takes seven times as long as with the diagonal, and its
+# matrices are of size d x d. Below a few thousand features in memory ``ALM`` makes the question idle
+# (:doc:`/choosing`).

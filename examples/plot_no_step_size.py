@@ -58,6 +58,7 @@ axes[0].legend(fontsize=9)
 plt.show()
 
 # %%
-# The red curves are what a user sees who tries step sizes one by one; their valley lies elsewhere for each problem,
-# and moves when the columns are scaled. The blue line needs no trial, and is near the bottom of each valley.
-# Figures on the paper's six data sets: :doc:`/estimators`.
+# The red curves are what a user sees who tries step sizes one by one; their valley lies elsewhere for each problem, and
+# moves when the columns are scaled. The blue line needs no trial. On the digits it is at the bottom of the valley, at
+# either scale. On the tumours, with only 1,138 steps, it is not: it gets into the valley, but the best step is clearly
+# better. Figures on the paper's six data sets: :doc:`/estimators`.

@@ -1,4 +1,7 @@
-"""The shell commands of the docs are run, or the page says why not. (Their Python is run by test_readme.py.)"""
+"""Blocks of ``bash`` in the docs are run among the files that they speak of, or the page says why not.
+
+``python`` is run by test_readme.py.
+"""
 
 import os
 import pathlib
@@ -12,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-LANGUAGES = ("python", "sh", "text")
+LANGUAGES = ("python", "sh", "bash", "text")
 
 
 def fences(page):
@@ -25,7 +28,7 @@ def fences(page):
 def shell_blocks():
     for page in PAGES:
         for number, (language, code, before) in enumerate(fences(page)):
-            if language == "sh":
+            if language == "bash":
                 why = re.fullmatch(r"<!-- not run: (.+) -->", before)
                 marks = [pytest.mark.skip(reason=why[1])] if why else []
                 yield pytest.param(code, id=f"{page.name}-{number}", marks=marks)
@@ -64,7 +67,7 @@ def folder(tmp_path_factory):
 def test_the_commands_of_a_page_run(code, folder):
     path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", code],
+        ["bash", "-euo", "pipefail", "-c", re.sub(r"^pip install .*", "", code, flags=re.MULTILINE)],
         cwd=folder,
         env=os.environ | {"PATH": path},
         capture_output=True,

@@ -19,15 +19,7 @@ def blocks(page):
     return re.findall(r"^```(python|sh)\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-SLOW = {"extending.md": pytest.mark.slow}  # compiles parts of its own, four times
-PAGES_WITH_BLOCKS = [
-    pytest.param(page, id=page.name, marks=[SLOW[page.name]] if page.name in SLOW else [])
-    for page in PAGES
-    if page.exists() and blocks(page)
-]
-
-
-@pytest.mark.parametrize("page", PAGES_WITH_BLOCKS)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.exists() and blocks(page)], ids=lambda page: page.name)
 def test_what_a_page_shows_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}

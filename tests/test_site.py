@@ -15,8 +15,13 @@ ARGUMENTS = """--headless=new --no-sandbox --disable-gpu --disable-quic --no-fir
     --disable-component-update --disable-sync --disable-dev-shm-usage""".split()
 CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("plot_*.py") if path.stem != "plot_communities")
-PAGES = ["index", "choosing", "symbols", "theory", "extending", "faq", "api", "benchmarks", "gallery/index"]
-PAGES += ["generated/tutorials/plot_1_first_model", "generated/api/adasadmm.GraphGuidedClassifier", "high_accuracy"]
+PAGES = ["index", "choosing", "symbols", "theory", "faq", "api", "benchmarks", "gallery/index"]
+PAGES += [
+    "generated/tutorials/plot_1_first_model",
+    "generated/tutorials/plot_4_own_parts",
+    "generated/api/adasadmm.GraphGuidedClassifier",
+    "high_accuracy",
+]
 PICTURES = """
     return [...document.images].filter(i => i.offsetParent !== null)
         .map(i => [i.getAttribute('src'), i.complete && i.naturalWidth > 0, i.alt])

@@ -114,5 +114,4 @@ print(load_model(path).predict(X_test)[:10])
 # - You know the graph: :ref:`sphx_glr_generated_tutorials_plot_2_own_graph.py`.
 # - The rows do not fit in memory: :ref:`sphx_glr_generated_tutorials_plot_3_files.py`.
 # - All that the estimators can do: :doc:`/estimators`.
-# - From a terminal, without Python: ``adasadmm fit train.csv --target label --model model.skops`` and ``adasadmm
-#   --help``.
+# - From a terminal: ``adasadmm fit train.csv --target label --model model.skops``; ``adasadmm --help`` tells more.

@@ -1,0 +1,233 @@
+"""
+Add your own loss, penalty, metric
+==================================
+
+A part is a ``NamedTuple``, and what it can do are short functions registered for its class. They are compiled
+together with the loop, so a part of your own runs as fast as one that is built in (measured in
+:ref:`sphx_glr_gallery_plot_own_loss.py`). They are also plain Python: with ``NUMBA_DISABLE_JIT=1`` a debugger steps
+through them.
+"""
+
+# %%
+# What each solver asks for
+# -------------------------
+#
+# .. list-table::
+#    :header-rows: 1
+#
+#    * -
+#      - ``losses.value``, ``.slope``
+#      - ``losses.prox``
+#      - ``losses.curvature``
+#      - ``losses.conjugate``, ``.domain``
+#    * - ``AdaSADMM``, ``SADMM``
+#      - yes
+#      -
+#      -
+#      - for a certificate
+#    * - ``OADMM``
+#      - yes
+#      - yes
+#      -
+#      - for a certificate
+#    * - ``ADMM``, ``ALM``, ``SPDHG``
+#      - yes
+#      - yes
+#      -
+#      - for a certificate, which is how they stop
+#    * - ``SVRGADMM``, ``ASVRGADMM``
+#      - yes
+#      -
+#      - yes
+#      - for a certificate, which is how they stop
+#
+# .. list-table::
+#    :header-rows: 1
+#
+#    * -
+#      - a penalty
+#    * - all solvers
+#      - ``penalties.value``, ``penalties.prox``
+#    * - a loop edge by edge (faster)
+#      - ``penalties.prox_at`` in place of ``prox``, for a sum over coordinates
+#    * - a certificate
+#      - ``penalties.conjugate``, ``penalties.domain``
+#
+# What is missing is an error that names the function, before anything is compiled.
+#
+# A loss
+# ------
+#
+# This is the hinge loss, all of it, as it stands in ``src/adasadmm/losses/margin.py``:
+#
+# .. literalinclude:: /../src/adasadmm/losses/margin.py
+#    :start-at: class Hinge(NamedTuple)
+#    :end-before: # --- squared hinge
+#
+#
+# ``value`` and ``slope`` are of one prediction ``z = <x, w>``, ``prox`` is a scalar one, ``conjugate`` is
+# :math:`\sup_z s z - \ell(z, y)`, and ``domain`` the interval where that is finite. Your own, from a script or a
+# notebook:
+
+from typing import NamedTuple
+
+import numpy as np
+
+from adasadmm import losses
+
+
+class Exponential(NamedTuple):
+    """exp(-y z), the loss of AdaBoost; with a steepness."""
+
+    steepness: float = 1.0
+
+
+@losses.value.register
+def _(loss: Exponential, z, y):
+    return np.exp(-loss.steepness * y * z)
+
+
+@losses.slope.register
+def _(loss: Exponential, z, y):
+    return -loss.steepness * y * np.exp(-loss.steepness * y * z)
+
+
+# %%
+# Then it is a loss like any other, in a problem or in an estimator:
+
+from adasadmm import L1, AdaSADMM, GraphGuidedClassifier, Problem, graphs, solve
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(500, 10))
+y = np.where(X[:, :5].sum(axis=1) + rng.normal(size=500) > 0, 1.0, -1.0)
+A = graphs.incidence(graphs.chain(10))
+problem = Problem(X, y, loss=Exponential(0.5), penalty=L1(1e-3), A=A, gamma=1e-3)
+result = solve(problem, AdaSADMM(average="step-weighted"), epochs=5)
+print(problem.objective(np.zeros(10)), problem.objective(result.w_average))
+
+model = GraphGuidedClassifier(
+    "chain", loss=Exponential(0.5), solver="ada-diag", fit_intercept=False, random_state=0
+).fit(X, y)
+print(model.score(X, y))
+
+# %%
+# Is the slope right? A difference quotient tells:
+
+z, y_one, h = 0.3, -1.0, 1e-6
+quotient = (losses.value(Exponential(), z + h, y_one) - losses.value(Exponential(), z - h, y_one)) / (2 * h)
+assert abs(quotient - losses.slope(Exponential(), z, y_one)) < 1e-6
+
+# %%
+# A penalty
+# ---------
+#
+# The L1 norm, which is a sum over coordinates, from ``src/adasadmm/penalties/norms.py``:
+#
+# .. literalinclude:: /../src/adasadmm/penalties/norms.py
+#    :start-at: class L1(NamedTuple)
+#    :end-before: # --- l2 squared
+#
+#
+# One of your own needs ``value`` and ``prox``, which writes :math:`\arg\min_v \varphi(v) + |v - x|^2 / (2 \tau)`
+# into ``out``:
+
+from adasadmm import penalties
+
+
+class Largest(NamedTuple):
+    """nu max_k |v_k|: the largest difference along an edge, and no other, is penalised."""
+
+    nu: float
+
+
+@penalties.value.register
+def _(penalty: Largest, v):
+    return penalty.nu * np.max(np.abs(v))
+
+
+@penalties.prox.register
+def _(penalty: Largest, x, tau, out):
+    # Moreau: x less its projection onto the l1 ball of radius tau nu, found by sorting.
+    radius = tau * penalty.nu
+    sizes = np.sort(np.abs(x))[::-1]
+    level, total = 0.0, 0.0
+    if sizes.sum() > radius:
+        for k in range(len(sizes)):
+            total += sizes[k]
+            if sizes[k] * (k + 1) > total - radius:
+                level = (total - radius) / (k + 1)
+    for k in range(len(x)):
+        out[k] = min(max(x[k], -level), level)
+
+
+problem = Problem(X, y, loss=Exponential(0.5), penalty=Largest(0.5), A=A, gamma=1e-3)
+result = solve(problem, AdaSADMM(average="step-weighted"), epochs=20)
+print(np.abs(A @ result.w_average).max(), "with the penalty, the largest difference along an edge")
+
+# %%
+# A metric
+# --------
+#
+# Three functions: ``start`` makes the state, ``observe`` takes up a gradient in place, ``apply`` writes :math:`H
+# x`; the solver adds :math:`a I`. The diagonal one, from ``src/adasadmm/metrics.py``:
+#
+# .. literalinclude:: /../src/adasadmm/metrics.py
+#    :start-at: def _(metric: Diagonal, d)
+#    :lines: 1-2
+#
+#
+#
+#
+# .. literalinclude:: /../src/adasadmm/metrics.py
+#    :start-at: def _(H: DiagonalState, g)
+#    :lines: 1-3
+#
+#
+# One of your own that forgets, so that it can follow a stream whose gradients change their size:
+
+from adasadmm import metrics
+
+
+class Forgetting(NamedTuple):
+    keep: float = 0.999
+
+
+class ForgettingState(NamedTuple):
+    keep: float
+    squares: np.ndarray
+
+
+@metrics.start.register
+def _(metric: Forgetting, d):
+    return ForgettingState(metric.keep, np.zeros(d))
+
+
+@metrics.observe.register
+def _(H: ForgettingState, g):
+    for j in range(len(g)):
+        H.squares[j] = H.keep * H.squares[j] + g[j] * g[j]
+
+
+@metrics.apply.register
+def _(H: ForgettingState, x, out):
+    for j in range(len(x)):
+        out[j] = np.sqrt(H.squares[j]) * x[j]
+
+
+problem = Problem(X, y, loss=Exponential(0.5), penalty=L1(1e-3), A=A, gamma=1e-3)
+result = solve(problem, AdaSADMM(metric=Forgetting(), eta=0.1), epochs=2)
+print(problem.objective(result.w_mean))
+
+# %%
+# A metric that is known only by ``apply`` is solved with by conjugate gradients, which costs more than the built-in
+# diagonal step. Theorem 1 holds for any positive definite metric; Theorems 2 and 3 are about the two of the paper.
+#
+# Good to know
+# ------------
+#
+# - Functions see numbers and NumPy arrays, and what numba can compile: ``math``, NumPy, loops. No pandas, no
+#   printing of objects.
+# - A class defined in a notebook cell may be run again: what was compiled with the old functions is dropped.
+# - Classes under ``from __future__ import annotations`` that are defined inside a function: write
+#   ``.register(MyLoss)``.
+# - To save a model with a part of your own: :doc:`/persistence`.
