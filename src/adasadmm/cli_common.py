@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import math
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +14,18 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 __all__ = [
-    *("Failed", "Parser", "Wrong", "add_command", "add_experiment", "add_output", "check_folder", "names_of"),
-    *("count", "not_negative", "plain_warnings", "positive"),
+    *(
+        "Failed",
+        "Parser",
+        "Wrong",
+        "add_command",
+        "add_experiment",
+        "add_output",
+        "check_file",
+        "check_folder",
+        "names_of",
+    ),
+    *("count", "not_negative", "plain_warnings", "positive", "tell", "written"),
 ]
 
 Run = Callable[[argparse.Namespace], int]
@@ -123,6 +135,47 @@ def check_folder(folder: Path, option: str) -> None:
         check_writable(folder)
     except OSError as error:
         raise Wrong(f"cannot write into {folder}: {error.strerror}; choose another place with {option}") from None
+
+
+def check_file(path: Path, option: str) -> None:
+    """Fail before hours of work, not behind them."""
+    if not path.parent.is_dir():
+        raise Wrong(f"the folder of {path} does not exist: make it, or choose another place with {option}")
+    if path.is_dir():
+        raise Wrong(f"{path} is a folder: name a file in it with {option}")
+    check_folder(path.parent, option)
+
+
+@contextlib.contextmanager
+def written(path: str) -> Iterator[Any]:
+    """A text file that has its name only when it is whole; - is standard output."""
+    if path == "-":
+        yield sys.stdout
+        return
+    check_file(Path(path), "--out")
+    part = f"{path}.part"
+    try:
+        with open(part, "w", encoding="utf-8") as file:
+            yield file
+        os.replace(part, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+
+
+def tell(figures: dict[str, Any], as_json: bool) -> None:
+    """Figures as JSON, or a line for each."""
+    if as_json:
+        print(json.dumps(figures))
+        return
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{key} {number:,.6g}" for key, number in value.items())
+        elif isinstance(value, float):
+            value = f"{value:.6g}"
+        print(
+            f"{name.replace('_', ' ')}: {value:,}" if isinstance(value, int) else f"{name.replace('_', ' ')}: {value}"
+        )
 
 
 @contextlib.contextmanager

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
 import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ._files import MOST_EXPANSION
-from .cli_common import Failed, Wrong, add_command, add_output, check_folder, count, not_negative
+from .cli_common import Failed, Wrong, add_command, add_output, check_file, count, not_negative, tell, written
 
 __all__ = ["add_commands"]
 
@@ -179,7 +176,7 @@ def _fit(options: argparse.Namespace) -> int:
         raise Wrong("a stream cannot be read again: --checkpoint, --scheduler and --scale are for files")
     if find_spec("skops") is None:
         raise Failed('models are saved by skops: pip install "adasadmm[cli]"')
-    _check_file(options.model, "--model")
+    check_file(options.model, "--model")
     model = _model(options)
     if options.files == ["-"]:
         fitted, figures = model, cli_stream.learn(model, sys.stdin.buffer, options)
@@ -202,7 +199,7 @@ def _fit(options: argparse.Namespace) -> int:
         valid = _source(options.valid, options, features=model.n_features_in_, names=_names(model))
         figures["valid"] = cli_stream.judge(fitted, valid)
     save_model(fitted, options.model)
-    _tell(figures, options.json)
+    tell(figures, options.json)
     return 0
 
 
@@ -246,7 +243,7 @@ def _predict(options: argparse.Namespace) -> int:
             options.files, options, features=model.n_features_in_, names=names, target=options.target or False
         )
         pieces = source.pieces()
-    with _written(options.out) as file:
+    with written(options.out) as file:
         cli_stream.predictions(model, pieces, file)
     return 0
 
@@ -256,17 +253,19 @@ def _graph(options: argparse.Namespace) -> int:
 
     if options.graph == "knn" and (options.edges or options.penalty):
         raise Wrong("--edges and --penalty belong to --graph glasso")
+    if options.out != "-":
+        check_file(Path(options.out), "--out")
     source = _source(options.files, options, target=options.target or False)
     wish = {} if options.graph == "knn" else {"edges": options.edges, "penalty": options.penalty}
     if options.scale:
         _check_scale(source)
     graph = getattr(graphs, options.graph)(cli_memory.scaled(source) if options.scale else source, **wish)
     names = source.feature_names or range(source.shape[1])
-    with _written(options.out) as file:
+    with written(options.out) as file:
         file.write("source,target\n")
         file.writelines(f"{names[i]},{names[j]}\n" for i, j in graph.edges.tolist())
-    _tell({"rows": source.shape[0], "features": source.shape[1], "edges": graph.n_edges}, options.json)
-    for note in graph.notes:
+    tell({"rows": source.shape[0], "features": source.shape[1], "edges": graph.n_edges}, options.json)
+    for note in () if options.quiet else graph.notes:
         print(note, file=sys.stderr)
     return 0
 
@@ -373,20 +372,6 @@ def _names(model: Any) -> list[str] | None:
 # --- what is told ----------------------------------------------------------------------------------------------------
 
 
-def _tell(figures: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(figures))
-        return
-    for name, value in figures.items():
-        if isinstance(value, dict):
-            value = ", ".join(f"{key} {number:,.6g}" for key, number in value.items())
-        elif isinstance(value, float):
-            value = f"{value:.6g}"
-        print(
-            f"{name.replace('_', ' ')}: {value:,}" if isinstance(value, int) else f"{name.replace('_', ' ')}: {value}"
-        )
-
-
 def _last_objective(model: Any) -> Any:
     traces = model.trace_ if isinstance(model.trace_, list) else [model.trace_]
     last = [float(trace["objective"][-1]) for trace in traces if len(trace["objective"])]
@@ -403,29 +388,3 @@ def _as_json(gap: Any) -> Any:
     if hasattr(gap, "tolist"):
         return [_as_json(one) for one in gap.tolist()]
     return gap if math.isfinite(gap) else None
-
-
-def _check_file(path: Path, option: str) -> None:
-    """Fail before hours of work, not behind them."""
-    if not path.parent.is_dir():
-        raise Wrong(f"the folder of {path} does not exist: make it, or choose another place with {option}")
-    if path.is_dir():
-        raise Wrong(f"{path} is a folder: name a file in it with {option}")
-    check_folder(path.parent, option)
-
-
-@contextlib.contextmanager
-def _written(path: str) -> Iterator[Any]:
-    """A text file that has its name only when it is whole; - is standard output."""
-    if path == "-":
-        yield sys.stdout
-        return
-    _check_file(Path(path), "--out")
-    part = f"{path}.part"
-    try:
-        with open(part, "w", encoding="utf-8") as file:
-            yield file
-        os.replace(part, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)

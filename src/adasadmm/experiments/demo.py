@@ -88,10 +88,10 @@ def weight_maps() -> Iterator[WeightMap]:
     pixels, digit = load_digits(return_X_y=True)
     chosen = np.isin(digit, (3, 8))
     places = [f"pixel {i}, {j}" for i in range(8) for j in range(8)]
-    title = "3 against 8, a weight for each pixel"
+    title = "3 (blue) against 8 (red), a weight for each pixel"
     yield _weight_map("digits", title, pixels[chosen] / 16.0, digit[chosen] == 8, ("grid", 8, 8), places)
     data = datasets.load("breast_cancer")
-    title = "Breast cancer, a weight for each measurement"
+    title = "Benign (red) against malignant (blue), a weight for each measurement"
     yield _weight_map("breast_cancer", title, data.X, data.y > 0, "glasso", list(data.feature_names))
 
 
