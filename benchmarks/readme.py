@@ -1,34 +1,52 @@
-"""The table of README.md: seconds to come near the optimum, ours and those of CVXPY, as `adasadmm bench` finds them.
+"""The table of README.md: some lines of the table that `benchmarks/peers.py` wrote into docs/benchmarks.md.
 
-ADASADMM_DATA=... python benchmarks/readme.py [digits a9a]
+python benchmarks/readme.py
 """
 
 from __future__ import annotations
 
+import re
+import sys
+
 import page
 
-from adasadmm.experiments import bench
-from adasadmm.report.race import ACCURACIES
+README = page.DOCS.parent / "README.md"
+BEGIN, END = "<!-- benchmarks/readme.py: begin -->", "<!-- benchmarks/readme.py: end -->"
+DATA = "a9a"
+SOLVERS = {  # as they are called there and in README
+    'solver="auto", proved': '`GraphGuidedClassifier`, `solver="auto"`: ends with a proof',
+    "Ada-SADMM, diagonal, looked at": "Ada-SADMM, diagonal, no step to tune",
+    "CVXPY, Clarabel": "CVXPY, Clarabel",
+    "CVXPY, OSQP": "CVXPY, OSQP",
+    "CVXPY, SCS": "CVXPY, SCS",
+    "admm": "admm",
+    "copt": "copt",
+}
 
-LIMITS = bench.Limits(epochs=20.0, seconds=60.0)
-SHOWN = ('solver="auto"', "Ada-SADMM, diagonal", "Ada-SADMM, full", "SADMM, c/sqrt(t)", "CVXPY")
 
-
-def rows(name: str) -> list[list[str]]:
-    course = bench.course(name)
-    n, d = course.X.shape
-    what = f"{name}, {n:,} x {d}, {len(course.edges)} edges"
-    return [
-        [what, lane.solver, *("" if (time := lane.seconds_to(a)) is None else f"{time:.2g}" for a in ACCURACIES)]
-        for lane in bench.lanes(course, LIMITS)
-        if lane.solver.startswith(SHOWN)
+def excerpt(benchmarks: str) -> str:
+    """The table with its heading, from the text of docs/benchmarks.md."""
+    part = benchmarks.partition("<!-- benchmarks/peers.py: begin -->")[2].partition("<!-- benchmarks/peers.py: end")[0]
+    command = re.search(r"`python benchmarks/peers.py.*", part)
+    lines = [
+        [cell.strip() for cell in line.strip("| ").split("|")] for line in part.splitlines() if line.startswith("|")
     ]
+    found = {line[2]: line for line in lines if line[0] == DATA}
+    assert command is not None
+    head = ["solver", *lines[0][3:]]
+    rows = [[said, *found[name][3:]] for name, said in SOLVERS.items() if name in found]
+    rows = [[cell.replace("inf", "not reached") for cell in row] for row in rows]
+    return f"{command[0]} {DATA}: {found[next(iter(SOLVERS))][1]}.\n\n{page.table(head, rows)}"
 
 
-def text() -> str:
-    head = ["data", "solver", *(f"to {100 * accuracy:g} %" for accuracy in ACCURACIES)]
-    return page.table(head, [row for name in page.named() or ["digits", "a9a"] for row in rows(name)])
+def with_table(readme: str, benchmarks: str) -> str:
+    before, _, rest = readme.partition(BEGIN)
+    return f"{before}{BEGIN}\n{excerpt(benchmarks)}\n{END}{rest.partition(END)[2]}"
 
 
 if __name__ == "__main__":
-    page.show(__file__, "../README.md", text)
+    text = with_table(README.read_text(), (page.DOCS / "benchmarks.md").read_text())
+    if "--print" in sys.argv:
+        print(text)
+    else:
+        README.write_text(text)

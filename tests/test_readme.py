@@ -1,5 +1,6 @@
 """What README and the docs show is run, so that it cannot drift from the code."""
 
+import importlib
 import pathlib
 import re
 import shlex
@@ -31,6 +32,14 @@ def test_what_a_page_shows_runs_from_top_to_bottom(page, tmp_path, monkeypatch, 
             program, *arguments = shlex.split(line, comments=True)
             assert program == "adasadmm" and main(arguments) == 0, capsys.readouterr().err
     assert namespace
+
+
+def test_the_figures_of_the_readme_are_those_of_the_docs(monkeypatch):
+    """Where this fails, docs/benchmarks.md was measured anew: python benchmarks/readme.py copies its figures."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    readme = importlib.import_module("readme")
+    text = (ROOT / "README.md").read_text()
+    assert readme.with_table(text, (ROOT / "docs" / "benchmarks.md").read_text()) == text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
