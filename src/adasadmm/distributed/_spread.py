@@ -125,12 +125,9 @@ class Spread(Source):
     def _load(self, part: int) -> Any:
         if not isinstance(self.inner, Collection):
             return self._ask(held_of_source, part, self.inner, part, name="rows")
-        import dask
-
-        self.asked += 1
-        key, place = f"adasadmm-rows-{self.token}-{self.asked}", f"{self!r}, partition {part}"
-        lazy = dask.delayed(held_of_arrays)(*self.inner.lazy(part), self.n_features, place, dask_key_name=key)
-        return self.client.compute(lazy, **self._place(part))
+        # Only the block has a place: what Dask makes it from, if it had one, would be lost with its worker for good.
+        chunks = [None if lazy is None else self.client.compute(lazy) for lazy in self.inner.lazy(part)]
+        return self._ask(held_of_arrays, part, *chunks, self.n_features, f"{self!r}, partition {part}", name="rows")
 
     def _all(self, ask: Any, parts: Sequence[Sequence[int]]) -> Iterator[Any]:
         """The answers to all questions, in order; ``ask`` asks one of them, if need be again."""
