@@ -103,6 +103,17 @@ def test_a_line_without_end_is_refused_in_little_memory(name, tmp_path):
     assert peak < 6 * _text.LONGEST_LINE
 
 
+def test_a_stream_comes_in_little_pieces_whatever_its_lines(monkeypatch):
+    monkeypatch.setattr(_text, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(_text, "LONGEST_LINE", 1000)
+    stream = io.BytesIO(b"1 1:1\n" * 7 + b"x" * 110 + b"\n" + b"1\n" * 5 + b"y" * 2000)
+    pieces = _text.chunks_of_lines(stream, 3, "standard input")
+    found = [next(pieces) for _ in range(4)]
+    assert [(chunk.line(), chunk.data.count(b"\n")) for chunk in found] == [(1, 3), (4, 3), (7, 2), (9, 3)]
+    with pytest.raises(SourceError, match="standard input has a line of more than"):
+        next(pieces)
+
+
 @pytest.mark.parametrize("index", [2**24 + 1, 2**31, 2**40, 2**63, 10**30])
 def test_a_huge_index_takes_no_memory(index, tmp_path):
     (tmp_path / "rows.svm").write_bytes(ROW + f"1 {index}:1\n".encode())

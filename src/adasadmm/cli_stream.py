@@ -22,6 +22,7 @@ from .sources._text import chunks_of_lines
 __all__ = ["judge", "learn", "pieces", "predictions"]
 
 BLOCK = 1000  # rows of a stream that are learnt together
+STREAM = "standard input"
 
 
 def pieces(stream: Any, options: Any, faults: Faults | None = None) -> Iterator[Piece]:
@@ -30,7 +31,7 @@ def pieces(stream: Any, options: Any, faults: Faults | None = None) -> Iterator[
         raise SourceError("a stream does not tell how many features there will be: give --n-features")
     parser = SvmlightSource([], options.zero_based, n_features=options.n_features)
     faults = Faults(options.on_bad_row) if faults is None else faults
-    return parser.parsed(chunks_of_lines(stream, BLOCK), "standard input", faults)
+    return parser.parsed(chunks_of_lines(stream, BLOCK, STREAM), STREAM, faults)
 
 
 def learn(model: Any, stream: Any, options: Any) -> dict[str, Any]:

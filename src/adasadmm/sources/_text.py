@@ -70,12 +70,21 @@ def chunks(stream: BinaryIO, size: int, place: str, faults: Faults, most: float 
         lines += data.count(b"\n")
 
 
-def chunks_of_lines(stream: BinaryIO, count: int) -> Iterator[Chunk]:
-    """So many lines at a time, as they come: for streams that do not end."""
-    first = 1
-    while lines := list(itertools.islice(stream, count)):
+def chunks_of_lines(stream: BinaryIO, count: int, place: str) -> Iterator[Chunk]:
+    """So many lines at a time, fewer where they are long, as they come: for streams that do not end."""
+    first, endless = 1, iter(lambda: rest_of_line(stream, place), b"")
+    while lines := list(_within(BLOCK_BYTES, itertools.islice(endless, count))):
         yield Chunk(b"".join(lines), lambda first=first: first, first == 1)  # type: ignore[misc]
         first += len(lines)
+
+
+def _within(size: int, lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines until they have so many bytes together."""
+    for line in lines:
+        yield line
+        size -= len(line)
+        if size <= 0:
+            return
 
 
 def chunk_at(path: str, start: int, size: int) -> Chunk:
