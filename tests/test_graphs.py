@@ -333,12 +333,13 @@ def test_what_cannot_be_inverted_falls_down_the_ladder():
     assert same(graph, graphs.knn(X))
 
 
-def test_cross_validation_chooses_a_penalty():
+def test_cross_validation_chooses_a_penalty(monkeypatch):
     X = walk(300, 6)
     graph = graphs.glasso(X, penalty="cv")
     assert set(map(tuple, graphs.chain(6))) <= set(map(tuple, graph.edges))
     assert same(graphs.glasso(sp.csr_array(X), penalty="cv"), graph)
     assert same(graphs.glasso(X, penalty="cv", sample_weight=np.full(300, 2.0)), graph)
+    monkeypatch.setattr(inverse, "_cross_validated", lambda *_: None)  # which data fail depends on scikit-learn
     with pytest.warns(GraphWarning, match="cross-validation found no penalty"):
         assert "cross-validation found no penalty" in graphs.glasso(np.eye(2, 4), penalty="cv").notes[1]
 

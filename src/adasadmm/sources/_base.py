@@ -389,7 +389,7 @@ def _without_faults(X: Any, y: Any, weight: Any, place: str, first: int, faults:
     good = np.ones(X.shape[0], dtype=bool)
     entries = sp.coo_array(X)
     bad = ~np.isfinite(entries.data)
-    for i, j in zip(*(places[bad] for places in entries.coords), strict=True):
+    for i, j in zip(entries.row[bad], entries.col[bad], strict=True):
         if good[i]:
             faults.found(f"{place}, row {first + i + 1}: the value of feature {j} is {X[i, j]}")
         good[i] = False
