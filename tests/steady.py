@@ -41,6 +41,10 @@ SOLVERS = {
     "augmented Lagrangian": ALM(),
 }
 OVER_ALL_ROWS = (ADMM, ALM)
+FEWER = {
+    "batch ADMM": 20,
+    "augmented Lagrangian": 200,
+}  # an iteration over all rows is begun in Python, and takes longer
 
 
 class Growth(NamedTuple):
