@@ -4,6 +4,8 @@ import pathlib
 import sys
 import warnings
 
+from sphinx.util import inspect
+
 import adasadmm
 
 HERE = pathlib.Path(__file__).parent
@@ -33,7 +35,6 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = [
     "myst.header",  # pages written by programs begin where they like
-    "toc.empty_glob",  # a page that a list names with a star may be missing
 ]
 
 # --- reference -------------------------------------------------------------------------------------------------------
@@ -93,8 +94,9 @@ html_theme_options = {
 
 def skip_what_has_its_own_page(app, what, name, obj, skip, options):
     """`Hinge` is `adasadmm.Hinge`; the page of the module `losses` has what is not a name of the package."""
-    return True if what == "module" and getattr(adasadmm, name, None) is obj else skip
+    return True if isinstance(obj, type) and getattr(adasadmm, name, None) is obj else skip
 
 
 def setup(app):
+    inspect.is_singledispatch_function = lambda _: False  # one signature for a generic function, not one for each class
     app.connect("autodoc-skip-member", skip_what_has_its_own_page)

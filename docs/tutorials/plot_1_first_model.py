@@ -4,7 +4,7 @@ Your first graph-guided model
 
 In ten minutes: install, fit a model, read what it says, choose the strength, keep it.
 
-.. code-block:: console
+.. code-block:: bash
 
     pip install "adasadmm[report,models]"
 
