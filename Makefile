@@ -50,8 +50,10 @@ bench: $(VENV)/bench
 dist: $(VENV)/dev
 	$(BIN)/python -m build
 
-# The site: docs/_build/html/index.html. Every example is run, every warning is an error, the docstrings' examples are tested.
+# The site: docs/_build/html/index.html. Every example is run (if it changed), every warning is an error, the examples of
+# docstrings are tested.
 docs: $(VENV)/docs
+	rm -rf docs/_build docs/generated/api
 	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -b doctest -d docs/_build/doctrees docs docs/_build/doctest
 
