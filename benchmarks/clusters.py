@@ -14,7 +14,7 @@ import numpy as np
 import page
 import scipy.sparse as sp
 
-EPOCHS = (2, 5, 20)
+EPOCHS = (2, 5)
 FEATURES = 2000
 LINK = 1.25e9  # bytes a second: 10 Gbit/s
 
@@ -155,7 +155,7 @@ def peer() -> str:
 
     from adasadmm import ADMM, ALM, L1, Logistic, Problem, distributed, solve
 
-    n, d = 400_000, 50
+    n, d = 100_000, 50
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
     y = np.where(X @ rng.normal(size=d) + 3.0 * rng.normal(size=n) > 0.0, 1.0, -1.0)

@@ -7,7 +7,7 @@ share of its rows, one after the other as on a single machine; then the ends of 
 - the sums of iterates, and t: the sum of what each lane added;
 - the metric's sums of squared gradients: the sum of what each lane added, over L^2 for L lanes. The mean of L lanes
   that each do T/L steps moves as far, and with as much noise, as T steps of one machine, if steps are L times as long;
-- eta="auto": the largest distance travelled.
+- eta="auto": the largest distance that a common point has travelled; a lane by itself strays further.
 
 A round sends O(d + edges) numbers to a lane and back, however many rows there are. With one lane nothing is combined,
 and the run is that of a single machine, bit for bit.
@@ -119,12 +119,10 @@ class RoundsRun(StochasticRun):
             (self.theta_first, state.theta, before.state.theta, [lane.state.theta for lane in lanes]),
         ):
             first += (now - was) - sum(end - was for end in ends)
-        H, step, average = self.method.metric, self.method.step, self.method.average
+        H, average = self.method.metric, self.method.average
         if isinstance(H, metrics.DiagonalState):
             was = before.method.metric.squares
             H.squares[:] += sum(lane.method.metric.squares - was for lane in lanes) / len(lanes) ** 2
-        if isinstance(step, Auto):
-            step.travelled[0] = max(lane.method.step.travelled[0] for lane in lanes)
         if isinstance(average, StepWeighted):
             totals = np.array([lane.method.average.total[0] for lane in lanes])
             old, total = average.total[0], totals.sum() - (len(lanes) - 1) * average.total[0]
