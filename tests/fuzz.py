@@ -285,8 +285,9 @@ def _lines_of_a_child(name, first, count, seed):
     os.close(writing)
     number = first - 1  # it says so when it has read the whole files
     with os.fdopen(reading, "rb", buffering=0) as pipe:
-        buffer = b""
-        while select.select([pipe], [], [], WALL_SECONDS)[0] and (said := pipe.read(65536)):
+        buffer, patience = b"", None  # compiling takes its time
+        while select.select([pipe], [], [], patience)[0] and (said := pipe.read(65536)):
+            patience = WALL_SECONDS
             *lines, buffer = (buffer + said).split(b"\n")
             for line in map(json.loads, lines):
                 number = line["number"] + 1
