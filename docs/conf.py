@@ -79,6 +79,7 @@ html_title = "adasadmm"
 html_static_path = ["_static"]
 html_css_files = ["own.css"]
 html_copy_source = False
+html_context = {"default_mode": "auto"}  # light or dark, as the reader has it
 html_show_sourcelink = False
 html_theme_options = {
     "navbar_align": "left",

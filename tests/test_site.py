@@ -87,6 +87,11 @@ def open_page(driver, page, width=1300):
     driver.get((SITE / f"{page}.html").as_uri())
 
 
+def complaints(driver):
+    """What the console says, but for what the theme tells about itself."""
+    return [entry for entry in driver.get_log("browser") if entry["level"] != "INFO"]
+
+
 def own_pages():
     """Not what was copied as it is: templates of the theme, the report of the reproduction."""
     return [page for page in SITE.rglob("*.html") if page.relative_to(SITE).parts[0] not in ("_static", "_downloads")]
@@ -132,12 +137,13 @@ def test_a_page_can_be_read(driver, page, width):
     open_page(driver, page, width)
     pictures = driver.execute_script(PICTURES)
     assert [source for source, loaded, _ in pictures if not loaded] == []
-    assert [source for source, _, words in pictures if not words] == []
+    wordless = [source for source, _, words in pictures if not words]
+    assert [source for source in wordless if not source.endswith("_thumb.png")] == []  # a thumbnail has its title below
     assert driver.execute_script(BEYOND) == []
     needed, there = (driver.execute_script(f"return document.documentElement.{w}Width") for w in ("scroll", "client"))
     assert needed <= there
     assert driver.execute_script("return document.querySelector('.bd-article').innerText.length") > 100
-    assert driver.get_log("browser") == []
+    assert complaints(driver) == []
 
 
 @marked(needs_browser)
@@ -147,7 +153,7 @@ def test_an_example_has_its_picture(driver, example):
     shown = [source for source, loaded, _ in driver.execute_script(PICTURES) if loaded]
     assert any(f"{example}_001" in source for source in shown)
     assert driver.execute_script(BEYOND) == []
-    assert driver.get_log("browser") == []
+    assert complaints(driver) == []
 
 
 @marked(needs_browser)
