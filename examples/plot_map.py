@@ -2,11 +2,10 @@
 A map: counts that are too small to show
 ========================================
 
-Cases of a rare disease in 900 districts, a few dozen people at risk in each. The raw rates are noise. The rates of
+Cases of a rare disease in 900 districts of 20 to 200 people each. The raw rates are mostly noise. The rates of
 neighbouring districts are alike, though, but for a border or two: the grid of districts as graph finds the regions.
 
-The map is generated: the rate is 4 % but for a city with 12 % and a coast with 1 %. A district has 20 to 200
-inhabitants.
+The map is generated: the rate is 4 % but for a city with 12 % and a coast with 1 %.
 """
 
 import matplotlib.pyplot as plt
