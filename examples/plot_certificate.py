@@ -53,9 +53,9 @@ axes[1].legend(fontsize=8)
 plt.show()
 
 # %%
-# Left: the lines with circles are what a user sees, and the dotted ones below what only the optimum tells. The
-# truth lies below the proof, always. The augmented Lagrangian method (ALM) comes to six digits in a fraction of the
-# time of the others.
+# Left: the lines with circles are what a user sees, and the dotted ones below what only the optimum tells. The truth
+# lies below the proof, always. The augmented Lagrangian method (ALM) comes to six digits in a fraction of the time of
+# the others.
 #
-# Right: Ada-SADMM has no dual point of its own. One is made from the slopes at its mean, a true bound but a very
-# loose one. Judge a stochastic run by a validation score, not by its gap.
+# Right: Ada-SADMM carries no dual point on its way. One is made at the end: a true bound, but a loose one. Judge a
+# stochastic run by a validation score, not by its gap.
