@@ -59,6 +59,6 @@ plt.show()
 
 # %%
 # The red curves are what a user sees who tries step sizes one by one; their valley lies elsewhere for each problem, and
-# moves when the columns are scaled. The blue line needs no trial. It lies in the valley of each problem, at either scale
-# of the digits, though not always at its bottom: with few rows (the tumours: 1,138 steps) the best step of the grid can
-# be better.
+# moves when the columns are scaled. The blue line needs no trial. It lies in the valley of each problem, at either
+# scale of the digits, though not always at its bottom: with few rows (the tumours: 1,138 steps) the best step of the
+# grid can be better.
