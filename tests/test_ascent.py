@@ -45,22 +45,20 @@ def start(case):
 
 
 @pytest.mark.parametrize("loss, sparse", [(Hinge(), False), (Squared(), True)])
-def test_many_steps_lead_to_the_optimum(loss, sparse, monkeypatch):
-    monkeypatch.setattr(ascent, "PASSES", 300)
+def test_many_steps_lead_to_the_optimum(loss, sparse):
     case = problem(loss=loss, gamma=0.1, sparse=sparse)
     s, theta = start(case)
-    ascent.ascend(case, np.zeros(case.d), s, theta)
+    ascent.ascend(case, np.zeros(case.d), s, theta, 300)
     best = solve(case, ALM(), tol=1e-10)
     assert duality.dual_value(case, best.w, s, theta)[0] == pytest.approx(best.certificate.dual, rel=1e-6)
 
 
-def test_each_pass_raises_the_dual_value(monkeypatch):
+def test_each_pass_raises_the_dual_value():
     case = problem()
     values = []
     for passes in (0, 1, 2, 4, 8):
-        monkeypatch.setattr(ascent, "PASSES", passes)
         s, theta = start(case)
-        ascent.ascend(case, np.zeros(case.d), s, theta)
+        ascent.ascend(case, np.zeros(case.d), s, theta, passes)
         values.append(duality.dual_value(case, np.zeros(case.d), s, theta)[0])
     assert values == sorted(set(values))
 
@@ -69,7 +67,7 @@ def test_one_step_is_the_best_for_its_coordinate():
     """No other s_i, and no other theta_k, has a larger dual value."""
     case = problem(n=30, gamma=0.05)
     s, theta = start(case)
-    ascent.ascend(case, np.zeros(case.d), s, theta)
+    ascent.ascend(case, np.zeros(case.d), s, theta, 10)
     size = np.sum(case.rows.X.values**2, axis=1) / 0.05 / case.n
     q = duality.data_pull(case, s) - case.times_A_transposed(theta)
     ascent.move_slopes(case.loss, *case.rows, (size, np.zeros(30)), np.full(8, 1 / 0.05), np.array([7]), s, q)
@@ -89,7 +87,7 @@ def test_where_it_cannot_be_it_is_not_tried():
 def test_a_penalty_of_groups_keeps_its_theta():
     case = problem(gamma=0.1).with_penalty(GroupL2(0.05, [range(0, 3), range(3, 7)]))
     s, theta = start(case)
-    ascent.ascend(case, np.zeros(case.d), s, theta)
+    ascent.ascend(case, np.zeros(case.d), s, theta, 10)
     assert not theta.any() and s.any()
 
 

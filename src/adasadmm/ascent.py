@@ -20,7 +20,6 @@ from .scaling import measure_rows
 
 __all__ = ["ascend", "is_possible"]
 
-PASSES = 10  # over the rows
 SWEEPS = 8  # over the constraint, in a pass over the rows
 
 
@@ -30,7 +29,7 @@ def is_possible(problem: Problem) -> bool:
     return ridge and problem.source is None and is_registered(losses.prox, problem.loss)
 
 
-def ascend(problem: Problem, centre: np.ndarray, s: np.ndarray, theta: np.ndarray) -> None:
+def ascend(problem: Problem, centre: np.ndarray, s: np.ndarray, theta: np.ndarray, passes: int) -> None:
     """Improve s and theta in place; theta only where the constraint goes coordinate by coordinate."""
     X, y, c = problem.rows
     ridge = np.where(problem.gamma > 0.0, problem.gamma, np.max(problem.gamma))
@@ -46,7 +45,7 @@ def ascend(problem: Problem, centre: np.ndarray, s: np.ndarray, theta: np.ndarra
     measure_rows(problem.A, np.ones(problem.m), inverse, stiffness)
     one_by_one = problem.B is None and is_registered(penalties.prox_at, problem.penalty)
     order = np.random.default_rng(0).permutation(problem.n)
-    for _ in range(PASSES):
+    for _ in range(passes):
         for piece in np.array_split(order, SWEEPS):
             move_slopes(problem.loss, X, y, c, (size, around), inverse, piece, s, q)
             if one_by_one:

@@ -17,6 +17,7 @@ from .trace import Certificate
 
 __all__ = ["StochasticRun"]
 
+DUAL_PASSES = 2, 10  # least and most for a certificate; between them as many as the run made epochs
 SLICE_SECONDS = 0.1  # between two returns to Python, where Ctrl-C is heard and the iterates are looked at
 
 
@@ -158,7 +159,7 @@ class StochasticRun:
         found = duality.certify(problem, w, self.v_mean, s, theta)
         if ascent.is_possible(problem):
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                ascent.ascend(problem, w, s, theta)
+                ascent.ascend(problem, w, s, theta, int(np.clip(self.epoch, *DUAL_PASSES)))
             if np.isfinite(s).all() and np.isfinite(theta).all():
                 found = max(found, duality.certify(problem, w, self.v_mean, s, theta), key=lambda one: one.dual)
         return found
