@@ -1,6 +1,6 @@
 """What a type checker and an editor see; at run time `__init__.py` loads each name when it is first asked for."""
 
-from . import averages, datasets, graphs, losses, metrics, penalties, sources, stepsizes, theory
+from . import averages, datasets, distributed, graphs, losses, metrics, penalties, sources, stepsizes, theory
 from .checkpoints import Checkpoint
 from .estimators import (
     ConvergenceDisplay,
@@ -69,6 +69,7 @@ __all__ = [
     "Zero",
     "averages",
     "datasets",
+    "distributed",
     "graphs",
     "load_model",
     "losses",
