@@ -171,6 +171,8 @@ def tell(figures: dict[str, Any], as_json: bool) -> None:
     for name, value in figures.items():
         if isinstance(value, dict):
             value = ", ".join(f"{key} {number:,.6g}" for key, number in value.items())
+        elif isinstance(value, list):  # one for each class
+            value = ", ".join("none" if number is None else f"{number:.6g}" for number in value)
         elif isinstance(value, float):
             value = f"{value:.6g}"
         print(
