@@ -158,7 +158,7 @@ def peer() -> str:
 
     from adasadmm import ADMM, ALM, L1, Logistic, Problem, distributed, solve
 
-    n, d = 100_000, 50
+    n, d = 20_000, 50
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
     y = np.where(X @ rng.normal(size=d) + 3.0 * rng.normal(size=n) > 0.0, 1.0, -1.0)
