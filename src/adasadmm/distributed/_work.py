@@ -86,4 +86,4 @@ def name_of(function: Any) -> str:
     """The name of what is done in the end, as the dashboard shows it."""
     while hasattr(function, "function"):
         function = function.function
-    return function.__name__.replace("_", "-")
+    return function.__name__.strip("_").replace("_", "-")
