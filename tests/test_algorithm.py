@@ -181,6 +181,13 @@ def test_schedule_free_takes_its_slopes_near_the_mean(average):
     assert_close(result.w_average, history.w_average(squares / np.cumsum(squares)))
 
 
+def test_units_are_those_of_the_first_gradient_that_is_not_zero_of_a_batch():
+    X = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 2.0], [3.0, -2.0]])
+    problem = Problem(X, [1, 1, 1, 1], loss=Hinge(), penalty=L1(0.1), A=np.eye(2))
+    start = np.zeros(2)
+    assert [solvers.units(problem, start, size)[0] for size in (1, 2, 9)] == [2.0, 2.0, 1.0]
+
+
 def test_with_a_given_step_auto_is_the_polynomial_mean():
     case = Case("hinge", "l1", "diagonal", "linearized", "csr")
     result = solve(case.problem, AdaSADMM(eta=0.4, a=0.7, beta=1.3, average="auto"), samples=SAMPLES)

@@ -216,7 +216,8 @@ ALL_ROWS = (ADMM, ALM)  # in every iteration
 def method(solver: Any, problem: Problem, w: np.ndarray) -> Method:
     """The parts of Algorithm 1 that a solver stands for, on one problem and from one start."""
     metric = _metric(solver)
-    slope, value = units(problem, w) if "auto" in (solver.eta, solver.beta) else (1.0, 1.0)
+    rows = rows_of_an_iteration(solver, problem)
+    slope, value = units(problem, w, rows) if "auto" in (solver.eta, solver.beta) else (1.0, 1.0)
     step = _step(solver, problem, metric, FIRST_DISTANCE * value / slope, w)
     a = float(getattr(solver, "a", 1.0)) * (slope if isinstance(step, stepsizes.Auto) else 1.0)
     beta = slope * slope / value if solver.beta == "auto" else float(solver.beta)
@@ -236,8 +237,8 @@ def method(solver: Any, problem: Problem, w: np.ndarray) -> Method:
     )
 
 
-def units(problem: Problem, w: np.ndarray) -> tuple[float, float]:
-    """What makes "auto" scale-free: the largest entry of the first non-zero gradient of a row at w, and a mean loss.
+def units(problem: Problem, w: np.ndarray, batch_size: int = 1) -> tuple[float, float]:
+    """What makes "auto" scale-free: the largest entry of the first non-zero gradient of a batch at w, and a mean loss.
 
     With features c times as large and w as much smaller the first is c times as large; with a loss c times as large
     both are. So value / slope is a length of w, and slope^2 / value a beta.
@@ -245,13 +246,14 @@ def units(problem: Problem, w: np.ndarray) -> tuple[float, float]:
     X, y, c = problem.first_rows
     slope, value = 0.0, 0.0
     rows = min(len(y), UNIT_ROWS)
+    batch_size, g = min(batch_size, rows), np.zeros(problem.d)
     for i in range(rows):
         z = row_dot(X, i, w)
         value += c[i] * losses.value(problem.loss, z, y[i]) / rows
         if slope == 0.0:
-            g = np.zeros(problem.d)
-            add_row(X, i, c[i] * losses.slope(problem.loss, z, y[i]), g)
-            slope = float(np.max(np.abs(g)))
+            add_row(X, i, c[i] * losses.slope(problem.loss, z, y[i]) / batch_size, g)
+            if (i + 1) % batch_size == 0:
+                slope = float(np.max(np.abs(g)))
     return slope or 1.0, value if 0.0 < value < math.inf else 1.0
 
 
