@@ -51,7 +51,8 @@ def alpha_max(problem: Problem, edges: np.ndarray) -> float:
     )
     result = solve(fused, ADMM(), tol=1e-6)
     pull = np.empty(columns)
-    transposed_product(X, problem.rows.c * result.run.beta_z * result.run.u / problem.n, pull)
+    slopes = result.run.beta_z * result.run.memory.of(0)["u"]  # of the one block in memory
+    transposed_product(X, problem.rows.c * slopes / problem.n, pull)
     rest = pull + problem.gamma * (member @ result.w)
     theta = sp.linalg.lsqr(to_scipy(problem.A).T.tocsr(), rest, atol=1e-10, btol=1e-10)[0]
     return float(np.max(np.abs(theta), initial=np.finfo(float).tiny))
