@@ -348,7 +348,7 @@ class Processes:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.address, self.started = f"tcp://127.0.0.1:{port}", []
-        self._start("dask_scheduler", "--port", str(port))
+        self._start("dask_scheduler", "--port", str(port), "--idle-timeout", "300")  # if nobody stops it
 
     def start_worker(self):
         self._start("dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--death-timeout", "60")
