@@ -278,9 +278,11 @@ def algorithm1(
     for t, first in enumerate(range(0, len(samples), batch_size), start=1):
         rows = samples[first : first + batch_size]
         etas.append(eta(t, W))
-        squares = np.square(etas[:-1])
-        mean = squares @ W[1:] / squares.sum() if len(squares) else w
-        z = X @ (at_mean * mean + (1 - at_mean) * w)
+        point = w
+        if at_mean and t > 1:
+            squares = np.square(etas[:-1])
+            point = at_mean * (squares @ W[1:] / squares.sum()) + (1 - at_mean) * w
+        z = X @ point
         g = np.mean((c * slope(loss, z, y))[rows, None] * X[rows], axis=0) + gamma * w
         gradients.append(g)
         # The linearised step is the exact one in the metric H_t + eta (M - beta A'A).
