@@ -11,7 +11,7 @@ from adasadmm.cli import main
 from adasadmm.experiments import demo
 from adasadmm.report.showcase import Line
 
-pytestmark = pytest.mark.compiled  # too slow without the compiler
+pytestmark = [pytest.mark.slow, pytest.mark.compiled]  # a whole run; far too slow without the compiler
 
 
 @pytest.fixture(scope="module")
