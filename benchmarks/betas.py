@@ -13,7 +13,7 @@ import numpy as np
 import page
 from tuning import EPOCHS, SEEDS, problem_of, tell
 
-from adasadmm import AdaSADMM, Hinge, Problem, quadratics, solve, solvers
+from adasadmm import AdaSADMM, Hinge, Problem, parts, quadratics, solve
 
 DATA = ("svmguide3", "splice", "mushrooms", "news20", "digits", "a9a")
 FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -21,7 +21,7 @@ PILOT = 0.25  # epochs
 
 
 def auto(problem: Problem) -> float:
-    slope, value = solvers.units(problem, np.zeros(problem.d))
+    slope, value = parts.units(problem, np.zeros(problem.d))
     return slope * slope / value
 
 

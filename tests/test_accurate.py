@@ -24,7 +24,7 @@ from cases import (
 )
 from references import NAMES, TOLERANCE, reference
 
-from adasadmm import ASVRGADMM, L1, SPDHG, SVRGADMM, Hinge, Logistic, Problem, Status, losses, solve, solvers
+from adasadmm import ASVRGADMM, L1, SPDHG, SVRGADMM, Hinge, Logistic, Problem, Status, losses, parts, solve
 from adasadmm._jit import is_registered
 from adasadmm.accurate import AccurateRun
 from adasadmm.matrices import WithIntercept, as_rows
@@ -198,8 +198,8 @@ def test_a_batch_of_its_own_choice_matches_the_work_over_coordinates(n, columns,
     X = sp.csr_array((np.ones(20 * n), entries, np.arange(0, 20 * n + 1, 20)), shape=(n, columns))
     A = sp.eye_array(columns - 1, columns) - sp.eye_array(columns - 1, columns, k=1)
     problem = Problem(X, np.ones(n), loss=Hinge(), penalty=L1(0.1), A=A)
-    assert solvers.rows_of_an_accurate_iteration(SPDHG(), problem) == wanted
-    assert solvers.rows_of_an_accurate_iteration(SPDHG(batch_size=7), problem) == 7
+    assert parts.rows_of_an_accurate_iteration(SPDHG(), problem) == wanted
+    assert parts.rows_of_an_accurate_iteration(SPDHG(batch_size=7), problem) == 7
 
 
 def test_a_loss_with_kinks_is_refused_with_a_better_idea():

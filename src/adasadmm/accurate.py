@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import averages, duality, losses, metrics, quadratics, solvers, stepsizes
+from . import averages, duality, losses, metrics, parts, quadratics, stepsizes
 from .algorithm import Method
 from .gradients import DualCoordinates, VarianceReduced
 from .problem import Problem
@@ -53,7 +53,7 @@ class AccurateRun(StochasticRun):
 
     def _parts(self, w: np.ndarray) -> tuple[int, Method]:
         problem, dual = self.problem, isinstance(self.solver, SPDHG)
-        batch_size = solvers.rows_of_an_accurate_iteration(self.solver, problem)
+        batch_size = parts.rows_of_an_accurate_iteration(self.solver, problem)
         self.h, self.size = scaling(problem, batch_size, rare_is_fast=dual)
         self.majoriser = quadratics.majoriser(problem.A)
         z = problem.predictions(w)

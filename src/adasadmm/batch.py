@@ -29,8 +29,9 @@ from ._jit import compiled
 from ._threads import side_by_side
 from .algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
 from .matrices import add_row, gram, row_dot
+from .parts import memory
 from .problem import Block, Problem
-from .solvers import ALM, memory
+from .solvers import ALM
 from .sources._base import Memory
 from .trace import Certificate
 

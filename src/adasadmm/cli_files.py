@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ._files import MOST_EXPANSION
 from .cli_common import Failed, Wrong, add_command, add_output, check_file, count, not_negative, tell, written
+from .cli_rows import add_reading, names_of, rows, source_of
 
 __all__ = ["add_commands"]
 
-FILES = (
-    "svmlight text (plain, .gz, .bz2), .parquet, .arrow or .csv; files, globs, folders, or - for svmlight lines from "
-)
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared", "huber", "epsilon_insensitive", "quantile", "poisson")
 SOLVERS = ("auto", "ada-diag", "ada-full", "sadmm", "admm")
 GRAPHS = ("glasso", "knn", "chain", "grid:ROWSxCOLS")
@@ -50,7 +45,7 @@ def _add_fit(commands: Any) -> None:
             "zcat log.svm.gz | adasadmm fit - --n-features 1000 --graph chain --model m.skops",
         ],
     )
-    _add_reading(parser)
+    add_reading(parser)
     parser.add_argument("--model", required=True, type=Path, metavar="OUT", help="where the model is saved")
     parser.add_argument("--valid", nargs="+", metavar="FILE", help="rows to judge the model by")
     parser.add_argument(
@@ -102,7 +97,7 @@ def _add_predict(commands: Any) -> None:
         ],
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="file that adasadmm fit --model wrote")
-    _add_reading(parser)
+    add_reading(parser)
     parser.add_argument("--out", default="-", metavar="OUT", help="CSV file of predictions (default: standard output)")
 
 
@@ -118,7 +113,7 @@ def _add_graph(commands: Any) -> None:
             "adasadmm graph 'parts/*.parquet' --graph glasso --edges 200 --out edges.csv",
         ],
     )
-    _add_reading(parser)
+    add_reading(parser)
     parser.add_argument("--out", required=True, metavar="OUT", help="CSV file of edges, as --graph of fit takes it")
     _add_scale(parser)
     parser.add_argument("--graph", default="glasso", choices=("glasso", "knn"), help="default: glasso")
@@ -131,20 +126,6 @@ def _add_scale(parser: Any) -> None:
     parser.add_argument(
         "--scale", action="store_true", help="bring all columns to one scale first: for features of different units"
     )
-
-
-def _add_reading(parser: Any) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help=FILES + "standard input")
-    parser.add_argument("--target", metavar="NAME", help="column of targets (default: target, label or y)")
-    parser.add_argument("--columns", metavar="A,B", help="columns of features (default: all others)")
-    parser.add_argument("--drop", metavar="A,B", help="columns that are neither: identifiers, texts")
-    parser.add_argument("--n-features", type=count, metavar="N", help="svmlight: features (default: found in a scan)")
-    parser.add_argument("--zero-based", action="store_true", help="svmlight: indices begin with 0, not 1")
-    parser.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="default: stop")
-    parser.add_argument(
-        "--most-expansion", type=float, default=MOST_EXPANSION, metavar="N",
-        help=f"refuse what unpacks to more than N times its size (default: {MOST_EXPANSION})",
-    )  # fmt: skip
 
 
 def _guarded(command: Any) -> Any:
@@ -184,7 +165,7 @@ def _fit(options: argparse.Namespace) -> int:
         fitted, figures = model, cli_stream.learn(model, sys.stdin.buffer, options)
     else:
         keeping = None if options.checkpoint is None else Checkpoint(options.checkpoint)
-        with _rows(options) as source:
+        with rows(options) as source:
             fitted = _fitted(model, source, options, checkpoint=keeping, resume=options.resume)
             found = source.summary
         figures = {
@@ -198,7 +179,7 @@ def _fit(options: argparse.Namespace) -> int:
         }
     figures |= {"edges": len(model.graph_), "model": str(options.model)}
     if options.valid:
-        valid = _source(options.valid, options, features=model.n_features_in_, names=_names(model))
+        valid = source_of(options.valid, options, features=model.n_features_in_, names=names_of(model))
         figures["valid"] = cli_stream.judge(fitted, valid)
     save_model(fitted, options.model)
     tell(figures, options.json)
@@ -240,8 +221,8 @@ def _predict(options: argparse.Namespace) -> int:
         options.n_features = model.n_features_in_
         pieces = cli_stream.pieces(sys.stdin.buffer, options)
     else:
-        names = _names(model) if options.columns is None else options.columns.split(",")
-        source = _source(
+        names = names_of(model) if options.columns is None else options.columns.split(",")
+        source = source_of(
             options.files, options, features=model.n_features_in_, names=names, target=options.target or False
         )
         pieces = source.pieces()
@@ -257,7 +238,7 @@ def _graph(options: argparse.Namespace) -> int:
         raise Wrong("--edges and --penalty belong to --graph glasso")
     if options.out != "-":
         check_file(Path(options.out), "--out")
-    source = _source(options.files, options, target=options.target or False)
+    source = source_of(options.files, options, target=options.target or False)
     wish = {} if options.graph == "knn" else {"edges": options.edges, "penalty": options.penalty}
     if options.scale:
         _check_scale(source)
@@ -306,69 +287,6 @@ def _graph_of(text: str) -> Any:
     if not text.endswith(".csv") and not os.path.isfile(text):
         check_name(text, GRAPHS, "file or graph")
     return text
-
-
-def _source(
-    files: list[str],
-    options: argparse.Namespace,
-    features: int | None = None,
-    names: Any = None,
-    target: Any = None,
-    scan: bool = True,
-) -> Any:
-    """The files as one source; what a kind of file has no use for is not asked of it."""
-    from . import sources
-    from .sources._paths import kind_of
-
-    if "-" in files:
-        raise Wrong("- for standard input stands alone, and only for the rows of fit and predict")
-    settings: dict[str, Any] = {"on_bad_row": options.on_bad_row}
-    kind = kind_of(files)
-    if kind in ("svmlight", "csv", "tsv"):
-        settings["most_expansion"] = options.most_expansion
-    if kind == "svmlight":
-        settings |= {"n_features": features or options.n_features, "zero_based": options.zero_based}
-    else:
-        columns = names or (options.columns and options.columns.split(","))
-        settings |= {"columns": columns, "target": options.target if target is None else target}
-    source = sources.open(files, **settings)
-    if options.drop and source.feature_names and names is None:
-        settings["columns"] = _without(source.feature_names, options.drop.split(","), repr(source))
-        source = sources.open(files, **settings)
-    if features is not None and source.n_features != features:
-        raise Wrong(f"{source!r} has {source.n_features} features, the model {features}")
-    if options.on_bad_row == "skip" and scan:
-        source.summary  # a scan tells how many will be skipped
-    return source
-
-
-@contextlib.contextmanager
-def _rows(options: argparse.Namespace) -> Iterator[Any]:
-    """The files of a fit as a source; with --scheduler on the workers of a cluster."""
-    if options.scheduler is None:
-        yield _source(options.files, options)
-        return
-    from . import distributed
-
-    try:
-        with distributed.connected(options.scheduler) as client:
-            yield distributed.spread(_source(options.files, options, scan=False), client=client)
-    except distributed.ClusterError as error:
-        raise Failed(str(error)) from None
-
-
-def _without(names: list[str], dropped: list[str], place: str) -> list[str]:
-    unknown = [name for name in dropped if name not in names]
-    if unknown:
-        raise Wrong(f"--drop: {place} has no column {unknown[0]!r} beside the target")
-    return [name for name in names if name not in dropped]
-
-
-def _names(model: Any) -> list[str] | None:
-    from .cli_memory import last_step
-
-    names = getattr(last_step(model), "feature_names_in_", None)
-    return None if names is None else list(names)
 
 
 # --- what is told ----------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import metrics, solvers
+from . import metrics, parts
 from ._threads import one_blas_thread
 from .algorithm import Method
 from .averages import StepWeighted
@@ -65,7 +65,7 @@ class RoundsRun(StochasticRun):
 
     def __init__(self, problem: Problem, solver: Any, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
         lanes = problem.source.lanes.number
-        if lanes > 1 and not (isinstance(solver, AdaSADMM) and solvers.is_diagonal(solver)):
+        if lanes > 1 and not (isinstance(solver, AdaSADMM) and parts.is_diagonal(solver)):
             raise ValueError(
                 f"{solver} cannot run in {lanes} lanes; use AdaSADMM() with a diagonal metric, ADMM(), or lanes=1"
             )

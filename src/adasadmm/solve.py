@@ -15,11 +15,12 @@ from .batch import BatchRun
 from .checkpoints import Checkpoint, CheckpointError, Keeper, fingerprint
 from .legs import Leg, after, of_epochs, of_source, orders, pieces
 from .multipliers import MultiplierRun
+from .parts import check_fits, keeps_w_set
 from .polish import fuse
 from .problem import Problem
 from .progress import Progress
 from .rounds import RoundsRun, rounds
-from .solvers import ACCURATE, ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM, check_fits, keeps_w_set
+from .solvers import ACCURATE, ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM
 from .stochastic import StochasticRun
 from .trace import Certificate, Result, Snapshot, Status, Trace
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import ascent, duality, duality_source, losses, matrices, quadratics, solvers
+from . import ascent, duality, duality_source, losses, matrices, parts, quadratics
 from .algorithm import Edgewise, Method, State, algorithm1, first_state, model_of, next_gradient, show_v
 from .matrices import to_scipy
 from .problem import Block, Problem
@@ -25,7 +25,7 @@ class StochasticRun:
     """The state of Algorithm 1 on one problem."""
 
     def __init__(self, problem: Problem, solver: Any, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
-        solvers.check_fits(solver, problem)
+        parts.check_fits(solver, problem)
         self.problem, self.solver, self.model = problem, solver, model_of(problem)
         self.block = problem.first_rows
         self.batch_size, self.method = self._parts(w)
@@ -41,7 +41,7 @@ class StochasticRun:
 
     def _parts(self, w: np.ndarray) -> tuple[int, Method]:
         """The rows of an iteration, and the parts of Algorithm 1."""
-        return solvers.rows_of_an_iteration(self.solver, self.problem), solvers.method(self.solver, self.problem, w)
+        return parts.rows_of_an_iteration(self.solver, self.problem), parts.method(self.solver, self.problem, w)
 
     def _run(self, samples: np.ndarray) -> None:
         algorithm1(self.model, self.method, self.block, self.state, samples, self.batch_size)

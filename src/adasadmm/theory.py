@@ -29,8 +29,9 @@ import numpy as np
 from . import metrics, penalties, quadratics
 from ._threads import one_blas_thread
 from .matrices import as_vector, gram
+from .parts import keeps_w_set, mean_of
 from .problem import Problem
-from .solvers import SADMM, AdaSADMM, keeps_w_set, mean_of
+from .solvers import SADMM, AdaSADMM
 from .stochastic import StochasticRun
 from .trace import Result
 
