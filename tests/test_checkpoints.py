@@ -158,6 +158,7 @@ def test_orders_samples_and_stopping_are_resumed(options, monkeypatch, folder):
     assert_resumes(monkeypatch, folder, PROBLEM, AdaSADMM(average="step-weighted"), **options)
 
 
+@pytest.mark.slow  # compiles five kinds of runs
 def test_a_set_of_w_a_general_b_and_a_start_are_resumed(monkeypatch, tmp_path):
     with_set = Problem(X, Y, **PARTS, w_set=Box(-0.5, 0.5))
     assert_resumes(monkeypatch, tmp_path / "a", with_set, AdaSADMM(metric=Full(refresh=0.05)))

@@ -95,6 +95,7 @@ def test_a_second_process_compiles_nothing_and_has_the_same_bits(tmp_path):
     assert first[0] == again[0]
 
 
+@pytest.mark.slow  # compiles in four processes
 def test_editing_a_plug_in_changes_the_result_at_once(tmp_path):
     code = FIT.format(more=f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom mine import Mine", loss="Mine()")
     (tmp_path / "mine.py").write_text(PLUG_IN.format(slope="1.0"))
@@ -122,6 +123,7 @@ def test_a_global_from_another_file_is_part_of_a_plug_in(tmp_path):
     assert len({bits for bits, _ in results}) == 3
 
 
+@pytest.mark.slow  # compiles with nothing kept
 def test_importing_works_where_no_cache_folder_is_writable(tmp_path):
     # No folder that numba could use: its own choice, the user's cache and the one beside the source are all files.
     blocked = tmp_path / "blocked"

@@ -48,9 +48,8 @@ DEFAULTS = [
     GraphGuidedRegressor(),
     StructuredClassifier(),
     StructuredRegressor(),
-    GraphGuidedClassifierCV(alphas=4),
-    GraphGuidedRegressorCV(alphas=4),
 ]
+CROSS_VALIDATED = [GraphGuidedClassifierCV(alphas=4), GraphGuidedRegressorCV(alphas=4)]
 STOCHASTIC = [
     GraphGuidedClassifier(solver="ada-diag"),
     GraphGuidedRegressor(solver="ada-diag"),
@@ -69,6 +68,13 @@ NO_EDGES = pytest.mark.filterwarnings("ignore:the graph has no edges")  # true o
 @NO_EDGES
 @parametrize_with_checks(DEFAULTS)
 def test_scikit_learn_checks_of_the_defaults(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # twenty fits for each of theirs
+@NO_EDGES
+@parametrize_with_checks(CROSS_VALIDATED)
+def test_scikit_learn_checks_of_cross_validated_models(estimator, check):
     check(estimator)
 
 

@@ -108,6 +108,7 @@ def test_all_features_of_one_odd_scale_have_the_right_answer(factor):
     np.testing.assert_allclose(scaled.w * factor, plain.w, rtol=1e-3)
 
 
+@pytest.mark.slow  # every solver compiles
 @pytest.mark.parametrize("solver", STOCHASTIC, ids=repr)
 def test_a_stochastic_run_on_mixed_scales_is_finite_or_says_that_it_diverged(solver):
     problem = Problem(X * SCALES, SIGN, loss=Hinge(), penalty=L1(0.01), A=CHAIN, gamma=1e-2)

@@ -79,6 +79,7 @@ def test_a_graph_that_fills_in_too_much_is_not_eliminated(monkeypatch):
     assert isinstance(systems(MATRICES["clique"])[0], quadratics.Iterated)
 
 
+@pytest.mark.slow  # long runs
 @pytest.mark.compiled
 @pytest.mark.parametrize("solver", [SADMM(0.5), AdaSADMM(eta=0.5, w_step="exact")], ids=repr)
 def test_a_run_that_goes_on_has_the_bits_of_one_that_was_not_stopped_also_with_old_factors(solver, monkeypatch):

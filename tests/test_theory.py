@@ -201,6 +201,7 @@ def test_bounds_hold_in_the_mean_over_rows_drawn_with_replacement(case):
         assert all(math.isnan(mean(name + ending)) for ending in ("", "_printed", "_eta", "_best"))
 
 
+@pytest.mark.slow  # every case compiles
 @for_each_case
 @few_examples
 @given(data=st.data(), T=st.integers(1, 20), eta=sizes, a=sizes, beta=sizes, rho=sizes, seed=st.integers(0, 2**16))
