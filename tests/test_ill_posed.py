@@ -106,7 +106,7 @@ def test_primal_and_dual_hold_a_known_optimum_between_them(name, solver):
 
 
 @pytest.mark.parametrize("name", STOCHASTIC)
-@pytest.mark.parametrize("epochs", [1, 100])
+@pytest.mark.parametrize("epochs", [1, 300])  # of one row some of them: so many iterations in all
 def test_so_do_those_of_a_stochastic_run(name, epochs):
     parts, optimum = CLOSED_FORMS[name]
     result = solve(Problem(**parts), QUICK, epochs=epochs)
