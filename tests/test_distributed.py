@@ -78,7 +78,7 @@ def as_dask(chunk, *arrays):
     return [da.from_array(array, chunks=(chunk, *array.shape[1:])) for array in arrays]
 
 
-def same(one, other):
+def assert_same(one, other):
     for name in FIELDS:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
@@ -92,7 +92,7 @@ def test_one_partition_gives_the_bits_of_rows_in_memory(client, rows, solver):
     options = {"epochs": 40, "tol": 0.0} if isinstance(solver, ADMM) else {"epochs": 3, "seed": 5}
     here = solve(Problem(X, y, sample_weight=weight, **parts()), solver, **options)
     spread = distributed.spread(*as_dask(N, X, y, weight), client=client)
-    same(solve(Problem(spread, **parts()), solver, **options), here)
+    assert_same(solve(Problem(spread, **parts()), solver, **options), here)
 
 
 def test_an_estimator_fits_dask_arrays_as_it_fits_arrays(client, rows):
@@ -107,7 +107,7 @@ def test_several_partitions_in_one_lane_are_one_run_after_another(client, rows):
     X, y, _ = rows
     here = solve(Problem(X, y, **parts()), ROUNDS, epochs=2, order="given")
     spread = distributed.spread(*as_dask(300, X, y), client=client, lanes=1, rounds=7)
-    same(solve(Problem(spread, **parts()), ROUNDS, epochs=2, order="given"), here)
+    assert_same(solve(Problem(spread, **parts()), ROUNDS, epochs=2, order="given"), here)
 
 
 @pytest.mark.parametrize("solver", [ROUNDS, ADMM()], ids=["rounds", "batch"])
@@ -117,7 +117,7 @@ def test_who_does_the_work_does_not_show(client, rows, solver):
     with_two = solve(Problem(distributed.spread(X, y, client=client, lanes=3), **parts()), solver, **options)
     with cluster(workers=1) as alone:
         with_one = solve(Problem(distributed.spread(X, y, client=alone, lanes=3), **parts()), solver, **options)
-    same(with_one, with_two)
+    assert_same(with_one, with_two)
     np.testing.assert_array_equal(with_one.trace["objective"], with_two.trace["objective"])
 
 
@@ -128,7 +128,7 @@ def test_batch_admm_is_exact_whatever_the_partitions(client, rows):
     there = solve(Problem(spread, **parts()), ADMM(), epochs=30, tol=0.0, trace_every=30)
     np.testing.assert_allclose(there.w, here.w, rtol=1e-9, atol=1e-12)
     streamed = sources.arrays(X, y, weight, block_rows=400)
-    same(solve(Problem(streamed, **parts()), ADMM(), epochs=30, tol=0.0, trace_every=30), there)
+    assert_same(solve(Problem(streamed, **parts()), ADMM(), epochs=30, tol=0.0, trace_every=30), there)
 
 
 def test_rounds_come_to_the_objective_of_one_machine(client, rows):
@@ -318,7 +318,7 @@ def test_a_killed_worker_does_not_show(client, rows, solver, name, options):
         then_at(other, name, 31, lambda: killed.append(os.kill(victim, signal.SIGKILL)))
         result = solve(Problem(spread, **parts()), solver, **options)
     assert killed
-    same(result, undisturbed)
+    assert_same(result, undisturbed)
     np.testing.assert_array_equal(result.trace["objective"], undisturbed.trace["objective"])
 
 
@@ -336,7 +336,7 @@ def test_when_all_workers_are_lost_others_go_on(client, rows, solver, name, opti
             made.start_worker()
 
         then_at(other, name, 25, replace_worker)
-        same(solve(Problem(spread, **parts()), solver, **options), undisturbed)
+        assert_same(solve(Problem(spread, **parts()), solver, **options), undisturbed)
     assert len(made.started) == 3
 
 
@@ -394,7 +394,7 @@ def test_a_lost_scheduler_leaves_the_last_common_point(client, rows, tmp_path, s
     files = list((tmp_path / "run").iterdir())
     assert files
     again = solve(Problem(distributed.spread(X, y, client=client, lanes=2), **parts()), solver, **options, **keeping)
-    same(again, undisturbed)
+    assert_same(again, undisturbed)
     with pytest.raises(ValueError, match="differs in lanes"):
         solve(Problem(distributed.spread(X, y, client=client, lanes=1), **parts()), solver, **options, **keeping)
 

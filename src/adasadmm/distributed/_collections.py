@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..sources import Piece, Source
-from ..sources._base import Faults, checked
+from ..sources._base import Faults
+from ..sources._gate import checked
 
 __all__ = ["Collection", "is_dask", "piece_of"]
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ._base import Faults, Piece, Source, SourceError, checked, rows_of_a_block
+from ._base import Faults, Piece, Source, SourceError
+from ._gate import checked, rows_of_a_block
 
 __all__ = ["ArraySource", "IteratorSource", "Mapped"]
 

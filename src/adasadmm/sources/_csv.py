@@ -11,7 +11,8 @@ import numpy as np
 
 from ..matrices import Dense
 from ._arrow import check_names, choose, pyarrow, to_piece
-from ._base import Faults, Piece, SourceError, checked
+from ._base import Faults, Piece, SourceError
+from ._gate import checked
 from ._text import BROKEN_STREAM, Chunk, TextSource, opened, rest_of_line
 
 __all__ = ["CsvSource"]
