@@ -103,7 +103,8 @@ def sparse_part(number: int, rows: int):
 
 def generated(rows: int, partitions: int):
     from adasadmm.sources import Source
-    from adasadmm.sources._base import Piece, checked
+    from adasadmm.sources._base import Piece
+    from adasadmm.sources._gate import checked
 
     class Generated(Source):
         def __len__(self):

@@ -104,7 +104,9 @@ def text() -> str:
         folder = Path(given[0] if given else temporary)
         for kind in ("float64", "float32"):
             write(folder / kind, rows, kind)
-        lines = [in_a_process("streamed, float64", size, folder / "float64") for size in (rows // 10, rows)]
+        lines = [
+            in_a_process("streamed, float64", size, folder / "float64") for size in (rows // 100, rows // 10, rows)
+        ]
         lines.append(in_a_process("streamed, float32", rows, folder / "float32"))
         lines.append(in_a_process("in memory", rows, folder))
     head = ["rows from", "rows", "rows a second", "µs a row", "with objective and certificate, s", "resident, MiB"]

@@ -67,6 +67,19 @@ def test_products_and_a_part_of_the_rows_lead_to_the_same_point(monkeypatch, nam
     assert found.certificate.primal == pytest.approx(wanted.certificate.primal, rel=2e-8)
 
 
+@pytest.mark.parametrize("loss", LOSSES, **ids)
+def test_a_start_on_a_sample_of_many_rows_leads_to_the_same_point_in_fewer_iterations(monkeypatch, loss):
+    monkeypatch.setattr(multipliers, "SAMPLE", 200)
+    weight = np.random.default_rng(1).integers(3, size=4000)
+    many = problem(loss, n=4000, gamma=1e-3, sample_weight=weight)
+    sampled = solve(many, ALM(), tol=1e-8)
+    monkeypatch.setattr(multipliers, "SAMPLED", np.inf)
+    plain = solve(many, ALM(), tol=1e-8)
+    assert sampled.status is Status.converged
+    assert sampled.certificate.primal == pytest.approx(plain.certificate.primal, rel=2e-8)
+    assert sampled.epochs < plain.epochs
+
+
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 def test_the_unit_of_the_features_does_not_matter(scale):
     one, other = solve(problem(), ALM(), tol=1e-6), solve(problem(scale=scale), ALM(), tol=1e-6)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg.blas
 import scipy.sparse as sp
 
 from ._jit import compiled, generic
@@ -32,10 +33,10 @@ __all__ = [
 ]
 
 UNSIGNED: dict[type, type] = {np.int32: np.uint32, np.int64: np.uint64}
-_GRAM_BLOCK = 2**21  # numbers in the dense block of X that one step of `gram` works on: 16 MiB
+_GRAM_BLOCK = 2**19  # numbers in the dense block of X that one step of `gram` works on: 4 MiB
 _WORTH_THREADS = 2**18  # numbers in a matrix from which on threads gain more than they cost
 _PIECES = 4
-_SHORT_ROWS = 3  # a sparse matrix with fewer than one number in so many has short rows
+_SHORT_ROWS = 5  # a sparse matrix with fewer than one number in so many has short rows
 
 
 class Dense(NamedTuple):
@@ -138,6 +139,9 @@ def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 
 def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
     """``out = M x``."""
+    if not x.any():  # where many a run begins
+        out[:] = 0.0
+        return
     side_by_side(lambda rows: product_of_rows(M, x, rows.start, rows.stop, out), pieces(M))
 
 
@@ -186,7 +190,10 @@ def size(M: Rows) -> int:
 
 
 def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
-    """``sum_i weights_i M_i M_i'``: pieces side by side, row by row where rows are short, else in dense blocks."""
+    """``sum_i weights_i M_i M_i'`` for weights >= 0; pieces side by side.
+
+    Row by row where rows are short, else in dense blocks. One triangle is made, the other is its copy.
+    """
     if isinstance(M, WithIntercept):
         d = M.rows.shape[1]
         total = np.empty((d + 1, d + 1))
@@ -195,6 +202,8 @@ def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
         total[:d, d] = total[d, :d]
         total[d, d] = weights.sum()
         return total
+    if M.shape[1] == 0:  # an intercept alone has such rows; BLAS refuses them
+        return np.zeros((0, 0))
     short = isinstance(M, CSR) and _SHORT_ROWS * size(M) < M.shape[0] * M.shape[1]
 
     def of_piece(piece: slice) -> np.ndarray:
@@ -203,12 +212,12 @@ def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
             add_gram(M, weights, piece.start, piece.stop, total)
             return total
         for chosen in blocks_of(M, piece):
-            block = dense_block(M, chosen)
-            total += (block * weights[chosen, None]).T @ block
+            block = dense_block(M, chosen) * np.sqrt(weights[chosen, None])
+            scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=total.T, overwrite_c=True)  # in place
         return total
 
-    total = sum(side_by_side(of_piece, pieces(M)))
-    return np.tril(total) + np.tril(total, -1).T if short else total  # type: ignore[return-value]
+    total: np.ndarray = sum(side_by_side(of_piece, pieces(M)))  # type: ignore[assignment]
+    return np.tril(total) + np.tril(total, -1).T
 
 
 @compiled
@@ -395,7 +404,9 @@ def _plain(array: Any, dtype: type, name: str) -> np.ndarray:
 
 
 def _finite(array: np.ndarray, name: str) -> np.ndarray:
-    if not np.isfinite(array).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        likely = np.isfinite(array.sum())  # one look at each number, and no array of answers
+    if not likely and not np.isfinite(array).all():
         place = np.unravel_index(np.flatnonzero(~np.isfinite(array))[0], array.shape)
         raise ValueError(f"{name} must be finite, got {array[place]} at position {tuple(int(i) for i in place)}")
     return array

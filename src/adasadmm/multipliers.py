@@ -31,6 +31,7 @@ from ._threads import side_by_side
 from .batch import BatchRun
 from .matrices import add_row
 from .problem import Problem
+from .trace import Certificate
 
 __all__ = ["MultiplierRun"]
 
@@ -54,6 +55,9 @@ LOOKS = 30
 PROBE = 1e-6  # how far a prox is probed for its derivative, relative
 HOLD = 1e-4  # of the curvature at the start: where no row bends, and there is no ridge, a step stays within reach
 CG_TOLERANCE, CG_MOST = 1e-3, 500
+SAMPLE, SAMPLE_A_FEATURE = 4000, 20  # rows
+SAMPLED = 16  # times as many rows there must be: with fewer, the sample costs what it saves
+SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
 TINY = float(np.finfo(float).tiny)
 
 
@@ -108,8 +112,16 @@ class MultiplierRun(BatchRun):
         self.separable = _separable(problem)
         self.newton_steps = 0
         self.allowed = math.inf  # what Newton may leave over, as a cost of the dual value
-        nothing = np.zeros(problem.n)
-        unit = float(np.mean(problem.rows.c * duality.slopes(problem, nothing) ** 2))
+        few = problem.sampled(max(SAMPLE, SAMPLE_A_FEATURE * problem.d))
+        self.sample = few if SAMPLED * few.n <= problem.n else problem
+        self._measure(self.sample)
+        if self.state.w.any():
+            self.beta_z, self.beta = WARM * self.beta_z, WARM * self._first_beta()
+            self.u[:] = duality.slopes(problem, self.z) / self.beta_z
+
+    def _measure(self, problem: Problem) -> None:
+        """The units of what follows, from some rows or all."""
+        unit = float(np.mean(problem.rows.c * duality.slopes(problem, np.zeros(problem.n)) ** 2))
         unit /= max(problem.loss_at_zero, TINY)
         self.beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
         self.beta, self.least_beta_z = NO_BETA * self.beta_z, LEAST_BETA_Z * self.beta_z
@@ -119,13 +131,23 @@ class MultiplierRun(BatchRun):
             self.reach = np.sqrt(FIRST_BETA_Z * problem.loss_at_zero / np.where(squares > 0.0, curvature, np.inf))
         self.ridge = np.where(problem.gamma > 0.0, problem.gamma, HOLD * np.where(curvature > 0.0, curvature, 1.0))
         self.diagonal = curvature  # of Newton's matrix
-        if self.state.w.any():
-            self.beta_z, self.beta = WARM * self.beta_z, WARM * self._first_beta()
-            self.u[:] = duality.slopes(problem, self.z) / self.beta_z
+
+    def _begin_with_few(self) -> None:
+        """Where rows are many, the first iterations go over a sample of them: its w is near, and so are its betas."""
+        few = MultiplierRun(self.sample, self.solver, *(getattr(self.state, name) for name in ("w", "v", "theta")))
+        while few.certify().relative_gap > SAMPLE_GAP and few.iteration < SAMPLE_ITERATIONS:
+            few.advance(1)
+        for name in ("w", "v", "theta"):
+            getattr(self.state, name)[:] = getattr(few.state, name)
+        matrices.product(self.problem.rows.X, self.state.w, self.Xw)
+        self.Aw[:] = self.problem.times_A(self.state.w)
+        self.beta_z, self.beta, self.allowed = few.beta_z, few.beta, few.allowed
 
     def advance(self, iterations: int) -> None:
         """Do some iterations: the minimum of L_beta, the duals' step, and a larger beta where that was easy."""
         start = time.perf_counter()
+        if self.iteration == 0 and self.sample is not self.problem and not self.state.w.any():
+            self._begin_with_few()
         for _ in range(iterations):
             self.iteration += 1
             self.v_before[:] = self.state.v
@@ -134,8 +156,6 @@ class MultiplierRun(BatchRun):
                 return  # to whoever looks at that
             self.u += self.Xw - self.z
             self.state.theta[:] = self.theta_next
-            found = self.certify()
-            self.allowed = INNER * min(found.gap, abs(found.primal))
             growth = next(factor for most, factor in GROWTH if steps <= most)
             growth = max(growth, self.least_beta_z / self.beta_z)
             if self._constraints_hold():
@@ -144,6 +164,8 @@ class MultiplierRun(BatchRun):
             self.beta_z *= growth
             self.u /= growth
             self.newton_steps += steps
+            found = self.certify()  # last, of a state that a checkpoint keeps to the bit
+            self.allowed = INNER * min(found.gap, abs(found.primal))
         self.seconds += time.perf_counter() - start
 
     # --- the minimum of L_beta ---------------------------------------------------------------------------------------
@@ -297,6 +319,10 @@ class MultiplierRun(BatchRun):
         return even
 
     # --- what is known, kept and taken up ----------------------------------------------------------------------------
+
+    def certify(self) -> Certificate:
+        self.problem.remember(self.state.w, self.Xw)
+        return super().certify()
 
     @property
     def w_mean(self) -> np.ndarray:

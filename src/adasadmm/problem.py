@@ -132,8 +132,12 @@ class Problem:
         for rows, block in self.blocks():
             matrices.product(block.X, w, z[rows])
         if self.source is None:
-            self._last_predictions = (w.copy(), z.copy())
+            self.remember(w, z)
         return z
+
+    def remember(self, w: np.ndarray, predictions: np.ndarray) -> None:
+        """``X w``, from one who knows it."""
+        self._last_predictions = (w.copy(), predictions.copy())
 
     def loss_at(self, *points: np.ndarray) -> list[float]:
         """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; of a source the last ones are remembered."""
@@ -276,18 +280,26 @@ class Problem:
 
     def with_penalty(self, penalty: Any) -> Problem:
         """The same problem with another penalty; the rows are shared."""
-        other = object.__new__(Problem)
-        other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("v_step", "w_set_split")})
+        other = self._copied_without("v_step", "w_set_split")
         other.penalty = _as_penalty(penalty, self.p, "penalty")
         return other
+
+    def sampled(self, count: int) -> Problem:
+        """The same problem on this many of its rows, drawn once and for all; itself where it has no more."""
+        counted = np.flatnonzero(self.rows.c)
+        if count >= len(counted):
+            return self
+        chosen = np.sort(np.random.default_rng(self.n).choice(counted, count, replace=False))
+        few = self._copied_without("loss_at_zero", "column_sizes", "_last_predictions", "w_set_split")
+        weight = self.rows.c[chosen]
+        few.n = count
+        few.rows = Block(matrices.taken(self.rows.X, chosen), self.rows.y[chosen], weight / weight.mean())
+        return few
 
     @functools.cached_property
     def w_set_split(self) -> Problem:
         """The same problem with a copy of w inside its set: I stacked under A, the projection as penalty."""
-        split = object.__new__(Problem)
-        split.__dict__.update(
-            {k: v for k, v in self.__dict__.items() if k not in ("_inverse_B", "column_sizes", "v_step")}
-        )
+        split = self._copied_without("_inverse_B", "column_sizes", "v_step")
         split.A = as_csr(sp.vstack([to_scipy(self.A), sp.eye_array(self.d)]), "A")
         split.b = np.concatenate([self.b, np.zeros(self.d)])
         split.m = self.m + self.d
@@ -297,6 +309,12 @@ class Problem:
         split.penalty = penalties.Stack((*penalties.parts_of(self.penalty, self.p), *copies))
         split.w_set, split.w_copy = None, slice(self.p, self.p + self.d)
         return split
+
+    def _copied_without(self, *names: str) -> Problem:
+        """The same problem, without what is known of it and would not hold."""
+        other = object.__new__(Problem)
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in names})
+        return other
 
 
 def _mean_losses(block: Block, remembered: dict, loss: Any, n: int, points: Sequence[np.ndarray]) -> np.ndarray:
