@@ -43,7 +43,7 @@ axes[0].legend(fontsize=8)
 
 gaps, above = [], []
 for epochs in [1, 3, 10, 30, 100]:
-    result = solve(problem, AdaSADMM(average="step-weighted"), epochs=epochs)
+    result = solve(problem, AdaSADMM(average="auto"), epochs=epochs)
     gaps.append(result.certificate.relative_gap)
     above.append(problem.objective(result.w_average) / optimum - 1)
 axes[1].plot([1, 3, 10, 30, 100], gaps, "C3o-", label="Ada-SADMM, what it knows")

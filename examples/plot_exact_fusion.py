@@ -31,7 +31,7 @@ problem = Problem(
 # The size of the 59 differences between neighbours, sorted, for three ways to solve the same problem.
 
 runs = {
-    "Ada-SADMM, 50 epochs": solve(problem, AdaSADMM(average="step-weighted"), epochs=50),
+    "Ada-SADMM, 50 epochs": solve(problem, AdaSADMM(average="auto"), epochs=50),
     "batch ADMM, gap below 1e-5": solve(problem, ADMM(), tol=1e-5),
     "with polish": solve(problem, ALM(), tol=1e-5, polish=True),
 }

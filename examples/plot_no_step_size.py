@@ -36,7 +36,7 @@ problems = {
 def after_two_epochs(problem, eta):
     values = []
     for seed in range(3):
-        average = "step-weighted" if eta == "auto" else "uniform"
+        average = "auto" if eta == "auto" else "uniform"
         result = solve(problem, AdaSADMM(eta=eta, average=average), epochs=2, seed=seed)
         points = [result.w_average] if eta == "auto" else [result.w_average, result.w]
         values.append(min(map(problem.objective, points)))

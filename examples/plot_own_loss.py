@@ -48,7 +48,7 @@ for loss, colour in (Squared(), "C3"), (Huber(1.0), "C1"), (Cauchy(1.0), "C0"):
     name = type(loss).__name__
     axes[0].plot(residuals, [losses.value(loss, r, 0.0) for r in residuals], colour, label=name)
     problem = Problem(X, y, loss=loss, penalty=L1(0.01), A=A)
-    solver = AdaSADMM(average="step-weighted")
+    solver = AdaSADMM(average="auto")
     solve(problem, solver, epochs=1)  # compiles
     result = solve(problem, solver, epochs=30)
     error = np.sqrt(np.mean((result.w_average - truth) ** 2))

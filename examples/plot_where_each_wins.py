@@ -40,7 +40,7 @@ solvers = {
     "ALM": (ALM(), {"tol": 1e-6}),
     "batch ADMM": (ADMM(), {"tol": 1e-6, "epochs": 200, "trace_every": 2}),
     "SPDHG": (SPDHG(), {"tol": 1e-5, "epochs": 60, "trace_every": 1}),
-    "Ada-SADMM": (AdaSADMM(average="step-weighted", batch_size="auto"), {"epochs": 10, "trace_every": 0.1}),
+    "Ada-SADMM": (AdaSADMM(average="auto", batch_size="auto"), {"epochs": 10, "trace_every": 0.1}),
 }
 figure, axes = plt.subplots(1, 3, figsize=(11, 4.4), sharey=True)
 for ax, (name, problem) in zip(axes, problems.items(), strict=True):

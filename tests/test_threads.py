@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
-from adasadmm import ADMM, L1, GraphGuidedClassifier, Hinge, Problem, _threads, graphs, matrices, solve
+from adasadmm import ADMM, L1, GraphGuidedClassifier, Hinge, Problem, _threads, graphs, products, solve
 from adasadmm._threads import one_blas_thread
 
 
@@ -40,7 +40,7 @@ def test_threads_that_overlap_give_back_what_was_before():
 
 @pytest.fixture
 def many_pieces(monkeypatch):
-    monkeypatch.setattr(matrices, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(products, "WORTH_THREADS", 0)
     yield monkeypatch
     _threads._pool.cache_clear()
 

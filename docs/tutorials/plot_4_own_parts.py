@@ -169,16 +169,16 @@ print(np.abs(A @ result.w_average).max(), "with the penalty, the largest differe
 # --------
 #
 # Three functions: ``start`` makes the state, ``observe`` takes up a gradient in place, ``apply`` writes :math:`H
-# x`; the solver adds :math:`a I`. The diagonal one, from ``src/adasadmm/metrics.py``:
+# x`; the solver adds :math:`a I`. The diagonal one, from ``src/adasadmm/metrics/diagonal.py``:
 #
-# .. literalinclude:: /../src/adasadmm/metrics.py
+# .. literalinclude:: /../src/adasadmm/metrics/diagonal.py
 #    :start-at: def _(metric: Diagonal, d)
 #    :lines: 1-2
 #
 #
 #
 #
-# .. literalinclude:: /../src/adasadmm/metrics.py
+# .. literalinclude:: /../src/adasadmm/metrics/diagonal.py
 #    :start-at: def _(H: DiagonalState, g)
 #    :lines: 1-3
 #

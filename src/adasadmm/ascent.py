@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import losses, matrices, penalties
+from . import losses, penalties, products
 from ._jit import compiled, generic, is_registered
 from .matrices import CSR, Dense, WithIntercept, add_row
 from .problem import Problem
@@ -37,9 +37,9 @@ def ascend(problem: Problem, centre: np.ndarray, s: np.ndarray, theta: np.ndarra
     size, around = np.empty(problem.n), np.empty(problem.n)
     measure_rows(X, c, inverse / problem.n, size)
     centre = np.where(problem.gamma > 0.0, 0.0, centre)
-    matrices.product(X, centre, around)
+    products.product(X, centre, around)
     q = np.empty(problem.d)
-    matrices.transposed_product(X, c * s / problem.n, q)
+    products.transposed_product(X, c * s / problem.n, q)
     q -= problem.times_A_transposed(theta)
     stiffness, offset = np.empty(problem.m), problem.b - problem.times_A(centre)
     measure_rows(problem.A, np.ones(problem.m), inverse, stiffness)

@@ -7,9 +7,7 @@ X is stacked onto A, so that ``z = X w`` is one more block of v whose prox is ea
 one matrix for all iterations, and an iteration is one pass over X. C holds the sample weights, so a weight is a
 repetition. The scaled dual u gives ``s = beta_z u``, a slope of each row's loss: a dual point, so the gap is known.
 
-All that is done with rows is a sum over blocks, in their order, of a function of a block and of its z and u, which stay
-with it. So it can be done where the blocks are; and what a worker took along when it ended is made again from the
-history of the run: the w and the beta_z of each iteration are all that z and u depend on.
+What is done with rows, wherever they are, is `batch_rows`.
 """
 
 from __future__ import annotations
@@ -19,18 +17,29 @@ import functools
 import math
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from . import duality, duality_source, losses, matrices
+from . import duality, duality_source, products
 from ._jit import compiled
-from ._threads import side_by_side
 from .algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
-from .matrices import add_row, gram, row_dot
+from .batch_rows import (
+    SlopesOfDuals,
+    at_version,
+    gram_of_rows,
+    made_again,
+    pass_over_rows,
+    pass_rows,
+    pull_of_rows,
+    scale_rows,
+    squares_of_rows,
+    start_rows,
+)
+from .matrices import row_dot
 from .parts import memory
-from .problem import Block, Problem
+from .problem import Problem
 from .solvers import ALM
 from .sources._base import Memory
 from .trace import Certificate
@@ -47,16 +56,6 @@ HOLD = 1e-12  # a proximal term, relative to the diagonal: what nothing determin
 
 
 @compiled
-def pass_over_rows(loss, block, w, beta_z, relax, z, u, out, first, last):
-    """One pass: predict, take each row's prox, move its dual, and gather ``out += X'C(z - u)``."""
-    for i in range(first, last):
-        target = relax * row_dot(block.X, i, w) + (1.0 - relax) * z[i]
-        z[i] = losses.prox(loss, target + u[i], 1.0 / beta_z, block.y[i])
-        u[i] += target - z[i]
-        add_row(block.X, i, block.c[i] * (z[i] - u[i]), out)
-
-
-@compiled
 def constraint_steps(model, beta, relax, state):
     """The v-step and the theta-step of Algorithm 1, with ``A w`` over-relaxed."""
     for k in range(len(state.Aw)):
@@ -64,81 +63,6 @@ def constraint_steps(model, beta, relax, state):
         state.Aw[k] = relax * row_dot(model.A, k, state.w) - (1.0 - relax) * before
     argmin_v(model.B, model, beta, state)
     ascend_theta(model.B, model, beta, state)
-
-
-# --- functions of a block and of its z and u -------------------------------------------------------------------------
-
-
-def start_rows(block: Block, rows: dict, w: np.ndarray) -> bool:
-    z = np.empty(len(block.y))
-    matrices.product(block.X, w, z)
-    rows.update(z=z, u=np.zeros_like(z), version=1)
-    return True
-
-
-def pass_rows(block: Block, rows: dict, loss: Any, relax: float, w: np.ndarray, beta_z: float) -> np.ndarray:
-    """The pass over a block; returns what it pulls at w."""
-
-    def over(piece: slice) -> np.ndarray:
-        out = np.zeros(len(w))
-        pass_over_rows(loss, block, w, beta_z, relax, rows["z"], rows["u"], out, piece.start, piece.stop)
-        return out
-
-    rows["z_before"] = rows["z"].copy()
-    pulls = side_by_side(over, matrices.pieces(block.X))
-    rows["version"] += 1
-    return functools.reduce(np.add, pulls)
-
-
-def scale_rows(block: Block, rows: dict, factor: float) -> np.ndarray:
-    """The duals for another beta_z; returns ``X'C(z - u)``."""
-    rows["u"] /= factor
-    rows["version"] += 1
-    return pull_of_rows(block, rows)
-
-
-def pull_of_rows(block: Block, rows: dict) -> np.ndarray:
-    pull = np.empty(block.X.shape[1])
-    matrices.transposed_product(block.X, block.c * (rows["z"] - rows["u"]), pull)
-    return pull
-
-
-def gram_of_rows(block: Block, rows: dict, n: int) -> np.ndarray:
-    return gram(block.X, block.c / n)
-
-
-def squares_of_rows(block: Block, rows: dict, w: np.ndarray) -> np.ndarray:
-    """The squares of what `balance` looks at: of ``X w - z``, ``X w``, z, the last change of z, and u."""
-    Xw = np.empty(len(block.y))
-    matrices.product(block.X, w, Xw)
-    vectors = Xw - rows["z"], Xw, rows["z"], rows["z"] - rows["z_before"], rows["u"]
-    return np.array([float(block.c @ (vector * vector)) for vector in vectors])
-
-
-class SlopesOfDuals(NamedTuple):
-    """A slope for each row, ``beta_z u``."""
-
-    beta_z: float
-
-    def __call__(self, block: Block, rows: dict) -> np.ndarray:
-        return self.beta_z * rows["u"]
-
-
-def at_version(block: Block, rows: dict, version: int, function: Any, *common: Any) -> Any:
-    """A function of a block, if its z and u are there and of the right moment; None if not."""
-    return function(block, rows, *common) if rows.get("version", 0) == version else None
-
-
-def made_again(
-    block: Block, rows: dict, loss: Any, relax: float, history: np.ndarray, function: Any, *common: Any
-) -> Any:
-    """A function of a block whose z and u are made again before."""
-    start_rows(block, rows, history[0, :-2])
-    for entry in history[1:]:
-        pass_rows(block, rows, loss, relax, entry[:-2].copy(), float(entry[-2]))
-        if entry[-1] != 1.0:
-            scale_rows(block, rows, float(entry[-1]))
-    return function(block, rows, *common)
 
 
 class BatchRun:
@@ -171,7 +95,7 @@ class BatchRun:
         self.data_gram = np.zeros((self.problem.d, self.problem.d))
         for found in self.problem.each(gram_of_rows, self.problem.n):
             self.data_gram += found
-        self.constraint_gram = gram(self.problem.A, np.ones(self.problem.m))
+        self.constraint_gram = products.gram(self.problem.A, np.ones(self.problem.m))
         self.rows_pull[:] = _total(self._rows(pull_of_rows))
         self._factorise()
         nothing = np.empty((3, self.problem.d))  # compile outside the clock

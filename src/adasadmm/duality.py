@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from . import losses, matrices, penalties
+from . import losses, matrices, penalties, products
 from ._jit import is_registered
 from .matrices import to_scipy
 from .problem import Problem
@@ -214,7 +214,7 @@ def least(gamma: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray
 def data_pull(problem: Problem, s: np.ndarray) -> np.ndarray:
     """``X'(c s)/n``."""
     out = np.empty(problem.d)
-    matrices.transposed_product(problem.rows.X, problem.rows.c * s / problem.n, out)
+    products.transposed_product(problem.rows.X, problem.rows.c * s / problem.n, out)
     return out
 
 
@@ -239,16 +239,16 @@ def _repair(
     near = functools.partial(into_domain, problem)
     for _ in range(REPAIRS):
         pull = np.empty(X.shape[1])
-        matrices.transposed_product(X, weight * s, pull)
+        products.transposed_product(X, weight * s, pull)
         lacking = _lacking(pull - A.T @ theta, lower, upper)
         if np.all(np.abs(lacking) <= rounding):
             break
         room, room_theta = _room(lambda s: np.clip(s, low, high), s), _room(near, theta)
-        curvature = matrices.gram(X, weight * room) + (A.T @ sp.diags_array(room_theta) @ A).toarray()
+        curvature = products.gram(X, weight * room) + (A.T @ sp.diags_array(room_theta) @ A).toarray()
         scale = np.sqrt(np.maximum(np.diag(curvature), np.finfo(float).tiny))
         step = np.linalg.lstsq(curvature / np.outer(scale, scale), lacking / scale, rcond=1e-13)[0] / scale
         along = np.empty(problem.n)
-        matrices.product(X, step, along)
+        products.product(X, step, along)
         s = np.clip(s - room * along, FAR * low, FAR * high)
         theta = FAR * near((theta + room_theta * (A @ step)) / FAR)
     return s, theta

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import duality, losses, matrices, penalties
+from . import duality, losses, matrices, penalties, products
 from .problem import Block, Problem
 from .trace import Certificate
 
@@ -87,7 +87,7 @@ def dual_sums(
     s *= np.where(up, *factors)
     pulls = np.empty((2, len(free)))
     for pull, group in zip(pulls, (up, ~up), strict=True):
-        matrices.transposed_product(block.X, np.where(group, block.c * s, 0.0) / n, pull)
+        products.transposed_product(block.X, np.where(group, block.c * s, 0.0) / n, pull)
     return pulls, len(s) / n * float(losses.mean_conjugate(loss, s, block.y, block.c))
 
 
@@ -95,7 +95,7 @@ def _free_column(block: Block, free: np.ndarray) -> np.ndarray:
     """The entries of the one free column; 0 where there is none, or several."""
     column = np.zeros(len(block.y))
     if free.sum() == 1:
-        matrices.product(matrices.columns(block.X, free), np.ones(1), column)
+        products.product(matrices.columns(block.X, free), np.ones(1), column)
     return column
 
 

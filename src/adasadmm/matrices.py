@@ -6,16 +6,13 @@ Each variety of an array (Fortran order, read-only, 32-bit, ...) would be compil
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg.blas
 import scipy.sparse as sp
 
-from ._jit import compiled, generic
-from ._threads import side_by_side
+from ._jit import generic
 
 __all__ = [
     "CSR",
@@ -26,17 +23,10 @@ __all__ = [
     "as_rows",
     "as_vector",
     "differences",
-    "gram",
-    "product",
     "row_dot",
-    "transposed_product",
 ]
 
 UNSIGNED: dict[type, type] = {np.int32: np.uint32, np.int64: np.uint64}
-_GRAM_BLOCK = 2**19  # numbers in the dense block of X that one step of `gram` works on: 4 MiB
-_WORTH_THREADS = 2**18  # numbers in a matrix from which on threads gain more than they cost
-_PIECES = 4
-_SHORT_ROWS = 5  # a sparse matrix with fewer than one number in so many has short rows
 
 
 class Dense(NamedTuple):
@@ -137,110 +127,9 @@ def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     return ends[:, 0].copy(), ends[:, 1].copy(), values[:, 0].copy()
 
 
-def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
-    """``out = M x``."""
-    if not x.any():  # where many a run begins
-        out[:] = 0.0
-        return
-    side_by_side(lambda rows: product_of_rows(M, x, rows.start, rows.stop, out), pieces(M))
-
-
-def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
-    """``out = M' x``: the sum over pieces of M, in their order."""
-
-    def of_piece(rows: slice) -> np.ndarray:
-        part = np.zeros_like(out)
-        add_rows(M, x, rows.start, rows.stop, part)
-        return part
-
-    out[:] = sum(side_by_side(of_piece, pieces(M)))
-
-
-@compiled
-def product_of_rows(M, x, first, last, out):
-    for i in range(first, last):
-        out[i] = row_dot(M, i, x)
-
-
-@compiled
-def add_rows(M, x, first, last, out):
-    for i in range(first, last):
-        if x[i] != 0.0:
-            add_row(M, i, x[i], out)
-
-
-def pieces(M: Rows) -> list[slice]:
-    """The rows in pieces to be worked on side by side: as many as the matrix, not the machine, asks for."""
-    n = M.shape[0]
-    count = _PIECES if size(M) > _WORTH_THREADS else 1
-    ends = [n * k // count for k in range(count + 1)]
-    return [slice(first, last) for first, last in itertools.pairwise(ends)]
-
-
-def blocks_of(M: Rows, piece: slice) -> Iterator[slice]:
-    """The rows of a piece in blocks that stay in the cache when they are dense."""
-    rows = max(1, _GRAM_BLOCK // max(1, M.shape[1]))
-    for start in range(piece.start, piece.stop, rows):
-        yield slice(start, min(start + rows, piece.stop))
-
-
 def size(M: Rows) -> int:
     """The numbers that are stored."""
     return size(M.rows) if isinstance(M, WithIntercept) else M.values.size if isinstance(M, Dense) else M.data.size
-
-
-def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
-    """``sum_i weights_i M_i M_i'`` for weights >= 0; pieces side by side.
-
-    Row by row where rows are short, else in dense blocks. One triangle is made, the other is its copy.
-    """
-    if isinstance(M, WithIntercept):
-        d = M.rows.shape[1]
-        total = np.empty((d + 1, d + 1))
-        total[:d, :d] = gram(M.rows, weights)
-        transposed_product(M.rows, weights, total[d, :d])
-        total[:d, d] = total[d, :d]
-        total[d, d] = weights.sum()
-        return total
-    if M.shape[1] == 0:  # an intercept alone has such rows; BLAS refuses them
-        return np.zeros((0, 0))
-    short = isinstance(M, CSR) and _SHORT_ROWS * size(M) < M.shape[0] * M.shape[1]
-
-    def of_piece(piece: slice) -> np.ndarray:
-        total = np.zeros((M.shape[1], M.shape[1]))
-        if short:
-            add_gram(M, weights, piece.start, piece.stop, total)
-            return total
-        for chosen in blocks_of(M, piece):
-            block = dense_block(M, chosen) * np.sqrt(weights[chosen, None])
-            scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=total.T, overwrite_c=True)  # in place
-        return total
-
-    total: np.ndarray = sum(side_by_side(of_piece, pieces(M)))  # type: ignore[assignment]
-    return np.tril(total) + np.tril(total, -1).T
-
-
-@compiled
-def add_gram(M, weights, first, last, out):
-    """The lower triangle of a sparse matrix's weighted Gram matrix, added entry by entry."""
-    for i in range(first, last):
-        if weights[i] != 0.0:
-            for p in range(M.indptr[i], M.indptr[i + 1]):
-                value = weights[i] * M.data[p]
-                for q in range(M.indptr[i], p + 1):
-                    out[M.indices[p], M.indices[q]] += value * M.data[q]
-
-
-def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
-    """``sum_i weights_i M_ij^2`` for each column j."""
-    if isinstance(M, WithIntercept):
-        return np.append(gram_diagonal(M.rows, weights), weights.sum())
-    if not isinstance(M, Dense):
-        return to_scipy(M._replace(data=M.data**2)).T @ weights
-    total = np.zeros(M.shape[1])
-    for rows in blocks_of(M, slice(0, M.shape[0])):  # a square of all of X would be read from memory once more
-        total += weights[rows] @ M.values[rows] ** 2
-    return total
 
 
 def taken(M: Rows, rows: np.ndarray) -> Rows:

@@ -22,14 +22,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse.linalg
 
-from . import duality, losses, matrices, penalties
-from ._jit import compiled, is_registered
+from . import duality, matrices, newton, penalties, products
+from ._jit import is_registered
 from ._threads import side_by_side
 from .batch import BatchRun
-from .matrices import add_row
+from .newton import PROBE, TINY, bend_of_rows, prox, pull_of_rows, slope_of_rows
 from .problem import Problem
 from .trace import Certificate
 
@@ -41,7 +39,6 @@ WARM = 30.0  # times that for a start which is not 0, and so not far from the an
 LEAST_BETA_Z = 1e-3  # of the first
 MOST_UNEVEN = 1e4  # times the beta with which constraint and rows weigh alike
 ROUNDING = 1e-13
-MORE_DIAGONAL = 0.0, 1e-13, 1e-10, 1e-7
 NO_BETA = 1e-9  # of beta_z: until the first step tells how large A w is
 INNER = 0.15  # Newton stops where what is left costs the dual value this part of the gap
 MOST_STEPS = 40
@@ -52,50 +49,10 @@ MORE_ROWS = 3  # steps of an iteration after which these double
 DENSE_FEATURES = 2000  # up to which Newton's matrix is made and factored
 STEEP, FLAT = 0.5, 0.3  # of the first slope: above the one a full step is too long, below the other the search ends
 LOOKS = 30
-PROBE = 1e-6  # how far a prox is probed for its derivative, relative
 HOLD = 1e-4  # of the curvature at the start: where no row bends, and there is no ridge, a step stays within reach
-CG_TOLERANCE, CG_MOST = 1e-3, 500
 SAMPLE, SAMPLE_A_FEATURE = 4000, 20  # rows
 SAMPLED = 16  # times as many rows there must be: with fewer, the sample costs what it saves
 SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
-TINY = float(np.finfo(float).tiny)
-
-
-@compiled
-def pull_of_rows(loss, block, Xw, u, beta_z, z, first, last, out):
-    """``z``, each row's prox, and ``out += X'C s`` with the slopes s of the envelopes."""
-    for i in range(first, last):
-        target = Xw[i] + u[i]
-        z[i] = losses.prox(loss, target, 1.0 / beta_z, block.y[i])
-        slope = block.c[i] * beta_z * (target - z[i])
-        if slope != 0.0:
-            add_row(block.X, i, slope, out)
-
-
-@compiled
-def bend_of_rows(loss, block, Xw, u, beta_z, z, first, last, out):
-    """How each row's prox bends, with its weight: 1 where it stands still, 0 where it follows its argument."""
-    for i in range(first, last):
-        target = Xw[i] + u[i]
-        step = PROBE * (abs(target) + abs(target - z[i])) + TINY
-        bend = 1.0 - (losses.prox(loss, target + step, 1.0 / beta_z, block.y[i]) - z[i]) / step
-        out[i] = block.c[i] * min(bend, 1.0) if bend > PROBE else 0.0
-
-
-@compiled
-def slope_of_rows(loss, block, Xw, u, beta_z, Xp, length, first, last):
-    """The derivative of the rows' part of psi along p after a step of this length, times n."""
-    total = 0.0
-    for i in range(first, last):
-        target = Xw[i] + length * Xp[i] + u[i]
-        total += block.c[i] * beta_z * (target - losses.prox(loss, target, 1.0 / beta_z, block.y[i])) * Xp[i]
-    return total
-
-
-@compiled
-def prox(penalty, x, tau, out):
-    """The penalty's prox, compiled for a caller in Python."""
-    penalties.prox(penalty, x, tau, out)
 
 
 class MultiplierRun(BatchRun):
@@ -105,7 +62,7 @@ class MultiplierRun(BatchRun):
 
     def _prepare(self) -> None:
         problem = self.problem
-        self.pieces = matrices.pieces(problem.rows.X)
+        self.pieces = products.pieces(problem.rows.X)
         self.z, self.u = (self.memory.of(0)[name] for name in ("z", "u"))  # of the one block in memory
         self.Xw, self.Aw = self.z.copy(), problem.times_A(self.state.w)
         self.theta_next = self.state.theta.copy()
@@ -125,7 +82,7 @@ class MultiplierRun(BatchRun):
         unit /= max(problem.loss_at_zero, TINY)
         self.beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
         self.beta, self.least_beta_z = NO_BETA * self.beta_z, LEAST_BETA_Z * self.beta_z
-        squares = matrices.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
+        squares = products.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
         curvature = self.beta_z * squares
         with np.errstate(divide="ignore"):  # a w that moves predictions as far as the loss at 0 is wide
             self.reach = np.sqrt(FIRST_BETA_Z * problem.loss_at_zero / np.where(squares > 0.0, curvature, np.inf))
@@ -139,7 +96,7 @@ class MultiplierRun(BatchRun):
             few.advance(1)
         for name in ("w", "v", "theta"):
             getattr(self.state, name)[:] = getattr(few.state, name)
-        matrices.product(self.problem.rows.X, self.state.w, self.Xw)
+        products.product(self.problem.rows.X, self.state.w, self.Xw)
         self.Aw[:] = self.problem.times_A(self.state.w)
         self.beta_z, self.beta, self.allowed = few.beta_z, few.beta, few.allowed
 
@@ -179,7 +136,7 @@ class MultiplierRun(BatchRun):
                 break
             p = -self._newton(gradient, step)
             Xp, Ap = np.empty_like(self.Xw), self.problem.times_A(p)
-            matrices.product(self.problem.rows.X, p, Xp)
+            products.product(self.problem.rows.X, p, Xp)
             length = self._length(p, Xp, Ap, float(gradient @ p))
             state.w[:] += length * p
             self.Xw += length * Xp
@@ -249,33 +206,12 @@ class MultiplierRun(BatchRun):
         """The gradient over the second derivative of psi."""
         problem = self.problem
         rows, weights = self._bent_rows(2 ** (step // MORE_ROWS))
-        X, A = matrices.taken(problem.rows.X, rows), problem.A
-        edges = self.beta * self._bent_constraints()
-        if problem.d > DENSE_FEATURES:
-            return self._newton_by_products(gradient, X, weights, edges)
-        matrix = matrices.gram(X, weights) + matrices.gram(A, edges)
-        matrix[np.diag_indices_from(matrix)] += self.ridge
-        self.diagonal[:] = np.diag(matrix)
-        scale = 1.0 / np.sqrt(self.diagonal)
-        matrix *= np.outer(scale, scale)
-        return _solved(matrix, gradient * scale) * scale
-
-    def _newton_by_products(self, gradient: np.ndarray, X: Any, weights: np.ndarray, edges: np.ndarray) -> np.ndarray:
-        """The same by conjugate gradients, where the matrix would be too large."""
-        problem = self.problem
-        along, back = np.empty(len(weights)), np.empty(problem.d)
-
-        def product(x: np.ndarray) -> np.ndarray:
-            matrices.product(X, x, along)
-            matrices.transposed_product(X, weights * along, back)
-            return back + self.ridge * x + problem.times_A_transposed(edges * problem.times_A(x))
-
-        self.diagonal[:] = self.ridge + matrices.gram_diagonal(X, weights) + matrices.gram_diagonal(problem.A, edges)
-        operator, inverse = (
-            scipy.sparse.linalg.LinearOperator((problem.d, problem.d), matvec=matvec, dtype=float)
-            for matvec in (product, lambda x: x / self.diagonal)
+        matrix = newton.Matrix(
+            matrices.taken(problem.rows.X, rows), weights, problem.A, self.beta * self._bent_constraints(), self.ridge
         )
-        return scipy.sparse.linalg.cg(operator, gradient, rtol=CG_TOLERANCE, maxiter=CG_MOST, M=inverse)[0]
+        dense = problem.d <= DENSE_FEATURES
+        found, self.diagonal[:] = newton.solved(matrix, gradient) if dense else newton.by_products(matrix, gradient)
+        return found
 
     def _bent_rows(self, times: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows that Newton's matrix is made of, and their weights in it."""
@@ -312,7 +248,7 @@ class MultiplierRun(BatchRun):
         """A beta with which penalty and constraint weigh alike; where there is no penalty, rows and constraint."""
         size = float(self.Aw @ self.Aw)
         value = self.problem.penalty_value(self.Aw - self.problem.b)
-        A_size = float(np.sum(matrices.gram_diagonal(self.problem.A, np.ones(self.problem.m))))
+        A_size = float(np.sum(products.gram_diagonal(self.problem.A, np.ones(self.problem.m))))
         even = float(np.sum(self.diagonal)) / A_size if A_size > 0.0 else self.beta_z
         if size > 0.0 and 0.0 < value < math.inf:
             return min(max(FIRST_BETA * value / size, 2.0 * NO_BETA * self.beta_z), MOST_UNEVEN * even)
@@ -358,18 +294,6 @@ class MultiplierRun(BatchRun):
         fork.u *= self.beta_z / fork.beta_z
         fork.best_dual, fork.allowed = -math.inf, math.inf
         return fork
-
-
-def _solved(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Solve a positive system whose diagonal is 1; where rounding made it indefinite, with a little more there."""
-    for more in MORE_DIAGONAL:
-        matrix[np.diag_indices_from(matrix)] += more
-        try:
-            factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        return scipy.linalg.cho_solve(factor, rhs, check_finite=False)
-    raise np.linalg.LinAlgError("Newton's matrix is not positive")
 
 
 def _equal(one: Any, other: Any) -> bool:

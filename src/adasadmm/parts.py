@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from . import averages, losses, matrices, metrics, quadratics, stepsizes
+from . import averages, losses, matrices, metrics, products, quadratics, stepsizes
 from ._jit import is_registered
 from .algorithm import Explicit, Implicit, Method
 from .gradients import AtMean
-from .matrices import add_row, as_part, row_dot
+from .matrices import as_part
 from .penalties import SEPARABLE_SETS
 from .problem import Problem
 from .solvers import ACCURATE, ALL_ROWS, ALM, METRICS, OADMM, SADMM, SPDHG, SVRGADMM
@@ -66,18 +66,19 @@ def units(problem: Problem, w: np.ndarray, batch_size: int = 1) -> tuple[float, 
     With features c times as large and w as much smaller the first is c times as large; with a loss c times as large
     both are. So value / slope is a length of w, and slope^2 / value a beta.
     """
-    X, y, c = problem.first_rows
-    slope, value = 0.0, 0.0
-    rows = min(len(y), UNIT_ROWS)
-    batch_size, g = min(batch_size, rows), np.zeros(problem.d)
-    for i in range(rows):
-        z = row_dot(X, i, w)
-        value += c[i] * losses.value(problem.loss, z, y[i]) / rows
-        if slope == 0.0:
-            add_row(X, i, c[i] * losses.slope(problem.loss, z, y[i]) / batch_size, g)
-            if (i + 1) % batch_size == 0:
-                slope = float(np.max(np.abs(g)))
-    return slope or 1.0, value if 0.0 < value < math.inf else 1.0
+    rows = min(len(problem.first_rows.y), UNIT_ROWS)
+    X, y, c = matrices.head(problem.first_rows.X, rows), problem.first_rows.y[:rows], problem.first_rows.c[:rows]
+    z, slopes, g = np.empty(rows), np.empty(rows), np.zeros(problem.d)
+    products.product(X, w, z)
+    losses.all_slopes(problem.loss, z, y, slopes)
+    batch_size = min(batch_size, rows)
+    for first in range(0, rows - batch_size + 1, batch_size):
+        batch = slice(first, first + batch_size)
+        products.transposed_product(matrices.taken(X, np.arange(rows)[batch]), c[batch] * slopes[batch] / batch_size, g)
+        if g.any():
+            break
+    value = losses.mean_value(problem.loss, z, y, c)
+    return float(np.max(np.abs(g))) or 1.0, value if 0.0 < value < math.inf else 1.0
 
 
 def rows_of_an_iteration(solver: Any, problem: Problem) -> int:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from . import blocks, losses, matrices, penalties
-from ._jit import is_registered
+from . import blocks, losses, matrices, penalties, products
 from .blocks import Block, ToBlock
+from .gates import as_gamma, as_penalty, as_set, checked
 from .matrices import CSR, as_csr, as_part, as_vector, to_scipy
 from .sources import Piece, Source
 from .sources._base import Memory, OnOne, Through
@@ -89,7 +89,7 @@ class Problem:
             raise ValueError("y and sample_weight must be None beside a source, which has its own")
         else:
             self.n, self.d = self.source.shape
-        self.loss = _checked(losses, as_part(loss, "loss"), "loss", ("value", "slope"))
+        self.loss = checked(losses, as_part(loss, "loss"), "loss", ("value", "slope"))
         losses.check(self.loss, self.first_rows.y)
         self.A = as_csr(A, "A")
         if self.A.columns != self.d:
@@ -99,9 +99,9 @@ class Problem:
         if self.B is not None and self.B.shape[0] != self.m:
             raise ValueError(f"B must have as many rows as A, {self.m}, got shape {self.B.shape}")
         self.b = np.zeros(self.m) if b is None else as_vector(b, self.m, "b")
-        self.gamma = _as_gamma(gamma, self.d)
-        self.penalty = _as_penalty(penalty, self.m if self.B is None else self.B.columns, "penalty")
-        self.w_set = None if w_set is None else _as_set(w_set, self.d)
+        self.gamma = as_gamma(gamma, self.d)
+        self.penalty = as_penalty(penalty, self.m if self.B is None else self.B.columns, "penalty")
+        self.w_set = None if w_set is None else as_set(w_set, self.d)
         self._remembered: dict[bytes, float] = {}  # losses at points, for a source
         self.w_copy: slice | None = None  # where v holds a copy of w that lies inside w's set
 
@@ -130,7 +130,7 @@ class Problem:
             return known[1].copy()
         z = np.empty(self.n)
         for rows, block in self.blocks():
-            matrices.product(block.X, w, z[rows])
+            products.product(block.X, w, z[rows])
         if self.source is None:
             self.remember(w, z)
         return z
@@ -230,12 +230,12 @@ class Problem:
 
     def times_A(self, w: np.ndarray) -> np.ndarray:
         out = np.empty(self.m)
-        matrices.product(self.A, w, out)
+        products.product(self.A, w, out)
         return out
 
     def times_A_transposed(self, theta: np.ndarray) -> np.ndarray:
         out = np.empty(self.d)
-        matrices.transposed_product(self.A, theta, out)
+        products.transposed_product(self.A, theta, out)
         return out
 
     def times_B(self, v: np.ndarray) -> np.ndarray:
@@ -248,7 +248,7 @@ class Problem:
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean of ``c_i |x_ij|`` and the sum of ``|A_kj|`` for each column j."""
         of_rows = np.empty(self.d)
-        matrices.transposed_product(matrices.absolute(self.rows.X), self.rows.c / self.n, of_rows)
+        products.transposed_product(matrices.absolute(self.rows.X), self.rows.c / self.n, of_rows)
         return of_rows, np.asarray(abs(to_scipy(self.A)).sum(axis=0)).reshape(-1)
 
     @functools.cached_property
@@ -281,7 +281,7 @@ class Problem:
     def with_penalty(self, penalty: Any) -> Problem:
         """The same problem with another penalty; the rows are shared."""
         other = self._copied_without("v_step", "w_set_split")
-        other.penalty = _as_penalty(penalty, self.p, "penalty")
+        other.penalty = as_penalty(penalty, self.p, "penalty")
         return other
 
     def sampled(self, count: int) -> Problem:
@@ -321,57 +321,9 @@ def _mean_losses(block: Block, remembered: dict, loss: Any, n: int, points: Sequ
     """The share of a block in the mean loss at each point."""
     z, values = np.empty(len(block.y)), np.empty(len(points))
     for k, w in enumerate(points):
-        matrices.product(block.X, w, z)
+        products.product(block.X, w, z)
         values[k] = len(z) / n * float(losses.mean_value(loss, z, block.y, block.c))
     return values
-
-
-# --- gates -----------------------------------------------------------------------------------------------------------
-
-
-def _as_gamma(gamma: Any, d: int) -> np.ndarray:
-    if gamma is None or isinstance(gamma, str):
-        raise ValueError(f"gamma must be a number or {d} numbers, got {gamma!r}")
-    gamma = np.full(d, float(gamma)) if np.ndim(gamma) == 0 else as_vector(gamma, d, "gamma")
-    if not np.isfinite(gamma).all() or (gamma < 0.0).any():
-        raise ValueError(f"gamma must be >= 0 and finite, got {gamma.min()}")
-    return gamma
-
-
-def _as_penalty(penalty: Any, p: int, name: str) -> Any:
-    if not isinstance(penalty, penalties.Stack):
-        penalty = _checked(penalties, as_part(penalty, name), name, ("value", "prox"))
-        penalties.check(penalty, p)
-        return penalty
-    parts = []
-    for part, rows in penalty.parts:
-        if isinstance(part, penalties.Stack):
-            raise TypeError(f"{name}: a Stack cannot hold a Stack; list its parts with their rows instead")
-        part = _checked(penalties, as_part(part, name), name, ("value", "prox"))
-        parts.append((part, penalties.indices(rows, "rows of Stack", p)))
-    stack = penalties.Stack(tuple(parts))
-    penalties.check(stack, p)
-    return stack
-
-
-def _as_set(w_set: Any, d: int) -> Any:
-    w_set = _as_penalty(w_set, d, "w_set")
-    for part, _ in penalties.parts_of(w_set, d):
-        if isinstance(part, penalties.PENALTIES):
-            raise ValueError(f"w_set must be a set, such as NonNegative() or Box(0, 1), got {part!r}")
-    return w_set
-
-
-def _checked(module: Any, part: Any, name: str, functions: tuple[str, ...]) -> Any:
-    """Fail here, in Python, where a part lacks a function; numba's own message comes late and is long."""
-    for function in functions:
-        if not is_registered(getattr(module, function), part):
-            where = module.__name__.split(".")[-1]
-            raise TypeError(
-                f"{name}: {type(part).__name__} has no {where}.{function}; "
-                f"register one with @adasadmm.{where}.{function}.register({type(part).__name__})"
-            )
-    return part
 
 
 def _curvatures(B: sp.csr_array, parts: list[np.ndarray]) -> list[float]:

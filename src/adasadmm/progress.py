@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from . import losses, matrices
+from . import losses, products
 from .problem import Block
 
 __all__ = ["Progress"]
@@ -45,7 +45,7 @@ class Progress:
         """A block that nothing was learnt from yet."""
         if self.by_rows and block is not None:
             z = np.empty(len(block.y))
-            matrices.product(block.X, self.run.state.w, z)
+            products.product(block.X, self.run.state.w, z)
             loss = float(losses.mean_value(self.run.problem.loss, z, block.y, block.c))
             self.loss += len(z) * loss
             self.rows += len(z)

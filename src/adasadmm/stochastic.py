@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import ascent, duality, duality_source, losses, matrices, parts, quadratics
+from . import ascent, duality, duality_source, losses, parts, products, quadratics
 from .algorithm import Edgewise, Method, State, algorithm1, first_state, model_of, next_gradient, show_v
 from .matrices import to_scipy
 from .problem import Block, Problem
@@ -217,6 +217,6 @@ class SlopesAt(NamedTuple):
 
     def __call__(self, block: Block, remembered: dict) -> np.ndarray:
         z, s = np.empty((2, len(block.y)))
-        matrices.product(block.X, self.w, z)
+        products.product(block.X, self.w, z)
         losses.all_slopes(self.loss, z, block.y, s)
         return s

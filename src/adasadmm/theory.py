@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from . import metrics, penalties, quadratics
+from . import metrics, penalties, products, quadratics
 from ._threads import one_blas_thread
-from .matrices import as_vector, gram
+from .matrices import as_vector
 from .parts import keeps_w_set, mean_of
 from .problem import Problem
 from .solvers import SADMM, AdaSADMM
@@ -212,7 +212,7 @@ def _excess(run: StochasticRun) -> np.ndarray:
     """R, by which the quadratic of the w-step exceeds ``beta A'A``."""
     if not isinstance(run.method.Q, (quadratics.Linearized, quadratics.Separable)):
         return np.zeros((run.problem.d, run.problem.d))
-    return np.diag(run.method.Q.m) - run.beta * gram(run.problem.A, np.ones(run.problem.m))
+    return np.diag(run.method.Q.m) - run.beta * products.gram(run.problem.A, np.ones(run.problem.m))
 
 
 def _dense_metric(run: StochasticRun) -> np.ndarray:

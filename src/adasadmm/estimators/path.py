@@ -14,9 +14,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from ..matrices import as_rows, plain, to_scipy, transposed_product
+from ..matrices import as_rows, plain, to_scipy
 from ..penalties import Zero
 from ..problem import Problem
+from ..products import transposed_product
 from ..solve import solve
 from ..solvers import ADMM
 from ..sources import Source

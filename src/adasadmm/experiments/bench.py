@@ -42,8 +42,8 @@ LOSSES = {"hinge": losses.Hinge(), "logistic": losses.Logistic()}
 SOLVERS = {  # with nothing tuned; c = 1 as in the demo
     "alm": ("augmented Lagrangian", ALM()),
     "admm": ("batch ADMM", ADMM()),
-    "ada-diag": ("Ada-SADMM, diagonal", AdaSADMM(average="step-weighted", beta="auto")),
-    "ada-full": ("Ada-SADMM, full", AdaSADMM(Full(refresh=0.05), average="step-weighted", beta="auto")),
+    "ada-diag": ("Ada-SADMM, diagonal", AdaSADMM(average="auto", beta="auto")),
+    "ada-full": ("Ada-SADMM, full", AdaSADMM(Full(refresh=0.05), average="auto", beta="auto")),
     "sadmm": ("SADMM, 1/(gamma t)", SADMM()),
     "sadmm-sqrt": ("SADMM, c/sqrt(t)", SADMM(eta=1.0)),
 }

@@ -1,26 +1,16 @@
-"""The metric H_t of the w-step, the paper's second order proximal function ``1/2 |w|^2_{H_t}``.
-
-============  ==================================  ====================
-``Identity``  ``H_t = I``                         SADMM
-``Diagonal``  ``H_t = a I + diag(|g_{1:t,j}|)``   Ada-SADMM, diagonal
-``Full``      ``H_t = a I + G_t^{1/2}``           Ada-SADMM, full
-============  ==================================  ====================
-
-A metric of your own is a ``NamedTuple`` of settings and three functions registered for it and for its state:
-``start(metric, d)`` gives the state (a ``NamedTuple`` of arrays), ``observe(state, g)`` updates it in place,
-``apply(state, x, out)`` writes ``H x``. The solver adds ``a I``.
-"""
+"""The full metric ``a I + G^{1/2}``: its root followed step by step, or one of some steps ago."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from . import dense, quadratics
-from ._jit import generic, inlined
+from .. import dense, quadratics
+from .._jit import inlined
+from ._generic import Operator, apply, observe, solve, start
 
-__all__ = ["Diagonal", "Full", "Identity", "apply", "observe", "observe_at", "solve", "start"]
+__all__ = ["ROOTS", "Full"]
 
 WAITING = 64  # gradients that are gathered into G at once, by BLAS
 NODES = 36  # of the rule by which a root is followed: its relative error is 6e-9
@@ -28,17 +18,6 @@ MOST_STEPS = 32  # for which a root is followed
 GROWTH = 4.0  # of tr G, for which it is followed
 NEAR = 1.5  # two step sizes whose systems precondition each other well
 SMALL = 1e-3  # entries of a gradient below this, in units of what moves the lagging metric, are only bounded
-
-
-class Identity(NamedTuple):
-    """``H = I``; ``a`` is not used."""
-
-
-class Diagonal(NamedTuple):
-    """``H_t = a I + diag(s_t)``.
-
-    ``s_tj = sqrt(g_1j^2 + ... + g_tj^2)``.
-    """
 
 
 class Full(NamedTuple):
@@ -56,19 +35,6 @@ class Full(NamedTuple):
     """
 
     refresh: float = 0.0
-
-
-class Isotropic(NamedTuple):
-    """``H_t = (a + |(g_1, ..., g_{t-1})|) I``: one scale for all, what "identity" becomes with ``eta="auto"``.
-
-    A step size that is a distance needs a metric that counts gradients. g_t itself is left out, because all of it is
-    known only when the first coordinates have moved.
-    """
-
-
-class DiagonalState(NamedTuple):
-    squares: np.ndarray
-    h: np.ndarray
 
 
 class FullState(NamedTuple):
@@ -115,119 +81,7 @@ class LaggingState(NamedTuple):
     drift: np.ndarray  # sum |H^{-1} g_r|^2 since the last root, and the 1/eta of `inverse` (0: there is none yet)
 
 
-class Scaled(NamedTuple):
-    """``H = diag(h)``, the same in all iterations and without ``a``: for a diagonal w-step only."""
-
-    h: np.ndarray
-
-
-class IdentityState(NamedTuple):
-    h: np.ndarray
-
-
-class IsotropicState(NamedTuple):
-    h: np.ndarray
-    sums: np.ndarray  # of the squares of all gradients; its root before the last
-
-
 ROOTS = FullState, LaggingState  # they know their a
-
-
-# --- the three functions of a metric ---------------------------------------------------------------------------------
-
-
-@generic
-def start(metric, d):
-    """The state of a metric that has seen nothing."""
-
-
-@generic
-def observe(H, g):
-    """H_{t-1} becomes H_t."""
-
-
-@generic
-def apply(H, x, out):
-    """``out = H x``, without ``a I``."""
-
-
-@generic
-def observe_at(H, j, g, a):
-    """Coordinate j of a diagonal metric: ``H_jj`` after g_j was seen, with ``a``."""
-
-
-@start.register
-def _(metric: Identity, d):
-    return IdentityState(np.zeros(d))
-
-
-@observe.register
-def _(H: IdentityState, g):
-    pass
-
-
-@observe_at.register
-def _(H: IdentityState, j, g, a):
-    return 1.0
-
-
-@start.register
-def _(metric: Isotropic, d):
-    return IsotropicState(np.zeros(d), np.zeros(2))
-
-
-@observe.register
-def _(H: IsotropicState, g):
-    for j in range(len(g)):
-        observe_at(H, j, g[j], 0.0)
-
-
-@observe_at.register
-def _(H: IsotropicState, j, g, a):
-    if j == 0:
-        H.sums[1] = np.sqrt(H.sums[0])
-    H.sums[0] += g * g
-    return a + H.sums[1]
-
-
-@apply.register
-def _(H: IsotropicState, x, out):
-    for j in range(len(x)):
-        out[j] = H.sums[1] * x[j]
-
-
-@observe_at.register
-def _(H: Scaled, j, g, a):
-    return H.h[j]
-
-
-@apply.register
-def _(H: IdentityState, x, out):
-    for j in range(len(x)):
-        out[j] = x[j]
-
-
-@start.register
-def _(metric: Diagonal, d):
-    return DiagonalState(np.zeros(d), np.zeros(d))
-
-
-@observe.register
-def _(H: DiagonalState, g):
-    for j in range(len(g)):
-        H.squares[j] += g[j] * g[j]
-
-
-@observe_at.register
-def _(H: DiagonalState, j, g, a):
-    H.squares[j] += g * g
-    return a + np.sqrt(H.squares[j])
-
-
-@apply.register
-def _(H: DiagonalState, x, out):
-    for j in range(len(x)):
-        out[j] = np.sqrt(H.squares[j]) * x[j]
 
 
 @start.register
@@ -280,15 +134,6 @@ def _(H: LaggingState, g):
     H.drift[:] = 0.0
 
 
-@inlined
-def renew_root(H):
-    """The root of G with the gradients that waited."""
-    dense.add_squares(H.waiting, H.counts[0], H.G)
-    dense.take_root(H.G, H.roots, H.U, H.S)
-    H.counts[0] = 0
-    H.counts[1] += 1
-
-
 @apply.register
 def _(H: FullState, x, out):
     dense.symmetric_times(H.S, x, out)
@@ -299,25 +144,13 @@ def _(H: LaggingState, x, out):
     dense.symmetric_times(H.S, x, out)
 
 
-# --- the w-step's system ---------------------------------------------------------------------------------------------
-
-
-class _Operator(NamedTuple):
-    """``inverse_eta (a I + H) + Q`` for a metric that is known only by what it does to a vector."""
-
-    H: Any
-    a: float
-    inverse_eta: float
-    Q: Any
-    work: np.ndarray
-
-
-@quadratics.multiply.register
-def _(M: _Operator, x, out):
-    quadratics.multiply(M.Q, x, out)
-    apply(M.H, x, M.work)
-    for j in range(len(x)):
-        out[j] += M.inverse_eta * (M.a * x[j] + M.work[j])
+@inlined
+def renew_root(H):
+    """The root of G with the gradients that waited."""
+    dense.add_squares(H.waiting, H.counts[0], H.G)
+    dense.take_root(H.G, H.roots, H.U, H.S)
+    H.counts[0] = 0
+    H.counts[1] += 1
 
 
 class _Inverse(NamedTuple):
@@ -331,39 +164,6 @@ def _(P: _Inverse, x, out):
     dense.symmetric_times(P.matrix, x, out)
 
 
-@generic
-def solve(H, a, inverse_eta, Q, rhs, out):
-    """Solve ``(inverse_eta (a I + H) + Q) out = rhs``."""
-
-
-@solve.register(object)
-def _(H, a, inverse_eta, Q, rhs, out):  # a metric of the user's own: conjugate gradients
-    inverse = np.empty_like(rhs)
-    for j in range(len(rhs)):
-        inverse[j] = 1.0 / (inverse_eta * a + quadratics.diagonal(Q, j))
-    operator = _Operator(H, a, inverse_eta, Q, np.empty_like(rhs))
-    quadratics.conjugate_gradients(operator, quadratics.Jacobi(inverse), rhs, out)
-
-
-@solve.register
-def _(H: IdentityState, a, inverse_eta, Q, rhs, out):
-    H.h[:] = inverse_eta
-    quadratics.solve(Q, H.h, rhs, out)
-
-
-@solve.register
-def _(H: IsotropicState, a, inverse_eta, Q, rhs, out):
-    H.h[:] = inverse_eta * (a + H.sums[1])
-    quadratics.solve(Q, H.h, rhs, out)
-
-
-@solve.register
-def _(H: DiagonalState, a, inverse_eta, Q, rhs, out):
-    for j in range(len(rhs)):
-        H.h[j] = inverse_eta * (a + np.sqrt(H.squares[j]))
-    quadratics.solve(Q, H.h, rhs, out)
-
-
 @solve.register
 def _(H: FullState, a, inverse_eta, Q, rhs, out):
     if not H.reach[2] / NEAR <= inverse_eta <= H.reach[2] * NEAR:
@@ -371,7 +171,7 @@ def _(H: FullState, a, inverse_eta, Q, rhs, out):
         quadratics.add_to(Q, H.inverse)
         dense.invert(H.S, a, inverse_eta, H.inverse)
         H.reach[2] = inverse_eta
-    operator = _Operator(H, a, inverse_eta, Q, np.empty_like(rhs))
+    operator = Operator(H, a, inverse_eta, Q, np.empty_like(rhs))
     quadratics.conjugate_gradients(operator, _Inverse(H.inverse), rhs, out)
 
 

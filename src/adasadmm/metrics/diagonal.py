@@ -1,0 +1,144 @@
+"""Metrics with one number for each coordinate, or for all."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import quadratics
+from ._generic import apply, observe, observe_at, solve, start
+
+__all__ = ["Diagonal", "Identity", "Isotropic", "Scaled"]
+
+
+class Identity(NamedTuple):
+    """``H = I``; ``a`` is not used."""
+
+
+class IdentityState(NamedTuple):
+    h: np.ndarray
+
+
+class Isotropic(NamedTuple):
+    """``H_t = (a + |(g_1, ..., g_{t-1})|) I``: one scale for all, what "identity" becomes with ``eta="auto"``.
+
+    A step size that is a distance needs a metric that counts gradients. g_t itself is left out, because all of it is
+    known only when the first coordinates have moved.
+    """
+
+
+class IsotropicState(NamedTuple):
+    h: np.ndarray
+    sums: np.ndarray  # of the squares of all gradients; its root before the last
+
+
+class Scaled(NamedTuple):
+    """``H = diag(h)``, the same in all iterations and without ``a``: for a diagonal w-step only."""
+
+    h: np.ndarray
+
+
+class Diagonal(NamedTuple):
+    """``H_t = a I + diag(s_t)``.
+
+    ``s_tj = sqrt(g_1j^2 + ... + g_tj^2)``.
+    """
+
+
+class DiagonalState(NamedTuple):
+    squares: np.ndarray
+    h: np.ndarray
+
+
+@start.register
+def _(metric: Identity, d):
+    return IdentityState(np.zeros(d))
+
+
+@observe.register
+def _(H: IdentityState, g):
+    pass
+
+
+@observe_at.register
+def _(H: IdentityState, j, g, a):
+    return 1.0
+
+
+@start.register
+def _(metric: Isotropic, d):
+    return IsotropicState(np.zeros(d), np.zeros(2))
+
+
+@observe.register
+def _(H: IsotropicState, g):
+    for j in range(len(g)):
+        observe_at(H, j, g[j], 0.0)
+
+
+@observe_at.register
+def _(H: IsotropicState, j, g, a):
+    if j == 0:
+        H.sums[1] = np.sqrt(H.sums[0])
+    H.sums[0] += g * g
+    return a + H.sums[1]
+
+
+@apply.register
+def _(H: IsotropicState, x, out):
+    for j in range(len(x)):
+        out[j] = H.sums[1] * x[j]
+
+
+@observe_at.register
+def _(H: Scaled, j, g, a):
+    return H.h[j]
+
+
+@apply.register
+def _(H: IdentityState, x, out):
+    for j in range(len(x)):
+        out[j] = x[j]
+
+
+@start.register
+def _(metric: Diagonal, d):
+    return DiagonalState(np.zeros(d), np.zeros(d))
+
+
+@observe.register
+def _(H: DiagonalState, g):
+    for j in range(len(g)):
+        H.squares[j] += g[j] * g[j]
+
+
+@observe_at.register
+def _(H: DiagonalState, j, g, a):
+    H.squares[j] += g * g
+    return a + np.sqrt(H.squares[j])
+
+
+@apply.register
+def _(H: DiagonalState, x, out):
+    for j in range(len(x)):
+        out[j] = np.sqrt(H.squares[j]) * x[j]
+
+
+@solve.register
+def _(H: IdentityState, a, inverse_eta, Q, rhs, out):
+    H.h[:] = inverse_eta
+    quadratics.solve(Q, H.h, rhs, out)
+
+
+@solve.register
+def _(H: IsotropicState, a, inverse_eta, Q, rhs, out):
+    H.h[:] = inverse_eta * (a + H.sums[1])
+    quadratics.solve(Q, H.h, rhs, out)
+
+
+@solve.register
+def _(H: DiagonalState, a, inverse_eta, Q, rhs, out):
+    for j in range(len(rhs)):
+        H.h[j] = inverse_eta * (a + np.sqrt(H.squares[j]))
+    quadratics.solve(Q, H.h, rhs, out)
