@@ -12,7 +12,7 @@ import page
 
 README = page.DOCS.parent / "README.md"
 BEGIN, END = "<!-- benchmarks/readme.py: begin -->", "<!-- benchmarks/readme.py: end -->"
-DATA = {"a9a": "a9a", "likeness": "generated, in the likeness of covtype"}  # as it is called there and in README
+DATA = {"a9a": "a9a", "likeness": "generated in the likeness of covtype"}  # as it is called there and in README
 SOLVERS = {  # as they are called there and in README
     'solver="auto", proved': '`GraphGuidedClassifier`, `solver="auto"`: ends with a proof',
     "Ada-SADMM, diagonal, looked at": "Ada-SADMM, diagonal, no step to tune",
@@ -32,11 +32,13 @@ def excerpt(benchmarks: str) -> str:
         [cell.strip() for cell in line.strip("| ").split("|")] for line in part.splitlines() if line.startswith("|")
     ]
     assert command is not None
-    head = ["data", "solver", *lines[0][3:]]
+    shapes = {data: shape for data, shape, *_ in lines}
+    found = {(data, solver): ", ".join(cells).replace("inf", "-") for data, _, solver, *cells in lines}
+    head = ["solver", *(f"{said}, {shapes[data]}" for data, said in DATA.items() if data in shapes)]
     rows = [
-        [f"{DATA[data]}, {shape}", SOLVERS[solver], *(cell.replace("inf", "not reached") for cell in cells)]
-        for data, shape, solver, *cells in lines
-        if data in DATA and solver in SOLVERS
+        [said, *(found[data, solver] for data in DATA if data in shapes)]
+        for solver, said in SOLVERS.items()
+        if (next(iter(DATA)), solver) in found
     ]
     return f"{command[0]}\n\n{page.table(head, rows)}"
 
