@@ -76,7 +76,7 @@ def in_units(name: str, scale: float, metric: Any) -> float:
 
 def units() -> str:
     rows = []
-    for name in SMALL:
+    for name in (*SMALL, "news20"):
         for metric in ("diagonal", Full(0.05), "identity"):
             values = [f"{in_units(name, scale, metric):.6f}" for scale in SCALES]
             rows.append([name, metric if isinstance(metric, str) else "full", *values])

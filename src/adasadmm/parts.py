@@ -41,7 +41,8 @@ def method(solver: Any, problem: Problem, w: np.ndarray) -> Method:
     metric = _metric(solver)
     rows = rows_of_an_iteration(solver, problem)
     slope, value = units(problem, w, rows) if "auto" in (solver.eta, solver.beta) else (1.0, 1.0)
-    step = _step(solver, problem, metric, FIRST_DISTANCE * value / slope, w)
+    first = FIRST_DISTANCE * math.sqrt(rows) * value / slope  # the mean of a batch is so many times less noisy
+    step = _step(solver, problem, metric, first, w)
     a = float(getattr(solver, "a", 1.0)) * (slope if isinstance(step, stepsizes.Auto) else 1.0)
     beta = slope * slope / value if solver.beta == "auto" else float(solver.beta)
     H = metrics.start(metric, problem.d)
