@@ -460,6 +460,14 @@ def test_labels_of_a_source_may_be_texts_and_several_and_weighted(data, tmp_path
     assert source.feature_names_in_.tolist() == [f"x{j}" for j in range(D)]
     np.testing.assert_array_equal(source.graph_, memory.graph_)
     np.testing.assert_allclose(source.coef_, memory.coef_, rtol=0, atol=1e-12)
+    rows = sources.parquet(tmp_path)
+    assert np.array_equal(np.vstack([block for block, _ in rows.blocks()]), X)
+    # predicted from files as from memory
+    frame = table_of(X, y).drop_columns("target").to_pandas()
+    np.testing.assert_array_equal(source.predict(rows), source.predict(frame))
+    assert source.score(rows) == source.score(frame, y)
+    with pytest.raises(SourceError, match=rf"has 1 features, the model was fitted to {D}; .* say n_features={D}"):
+        source.predict(sources.arrays(X[:, :1], y))
 
 
 @pytest.mark.parametrize("kind", [bool, np.int8, np.float32])
@@ -477,6 +485,9 @@ def test_a_regression_from_a_source_is_that_of_memory(data):
     settings = {"solver": "admm", "alpha": 1e-3, "l2": 1e-3}
     memory = GraphGuidedRegressor("chain", **settings).fit(X, 3.0 * y + X[:, 0])
     np.testing.assert_allclose(GraphGuidedRegressor("chain", **settings).fit(source).coef_, memory.coef_, atol=1e-10)
+    assert memory.score(source) == pytest.approx(memory.score(X, 3.0 * y + X[:, 0]))
+    with pytest.raises(SourceError, match="has no targets to compare with"):
+        memory.score(sources.arrays(X, None))
     auto = GraphGuidedRegressor("chain", alpha=1e-3, l2=1e-3, random_state=0, tol=0.05).fit(source)
     assert auto.dual_gap_ <= 0.05
     np.testing.assert_allclose(auto.coef_, memory.coef_, atol=0.2)

@@ -3,8 +3,8 @@ On a Dask cluster
 =================
 
 Rows that lie on several machines: each worker reads and keeps its own, and only coefficients travel. The cluster of
-this page is two workers inside this process, so that it runs anywhere; with ``Client("tcp://scheduler:8786")`` the
-rest of the page stays as it is.
+this page is two workers inside this process, so that it runs anywhere (``pip install "adasadmm[dask,arrow]"``); with
+``Client("tcp://scheduler:8786")``, and files where all workers see them, the rest of the page stays as it is.
 """
 
 # %%
@@ -92,9 +92,9 @@ ax.legend()
 plt.show()
 
 # %%
-# The curves run side by side: with twice as many lanes an epoch takes half of the time, and the answer is nearly as
-# good. :doc:`/distributed` has the figures for real data, for real processes, and for what happens when a worker, or
-# the scheduler, is lost.
+# The curves run side by side: where each lane has a core of its own, twice as many take little more than half of the
+# time for an epoch, and the answer is nearly as good. :doc:`/distributed` has the figures for real data, for real
+# processes, and for what happens when a worker, or the scheduler, is lost.
 
 client.close()
 

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 
 from . import losses
 from .cli_memory import last_step, scaled_rows
+from .estimators import _predicting
 from .estimators._fitting import as_loss
 from .matrices import plain
 from .sources import Piece, SourceError
@@ -46,7 +47,7 @@ def learn(model: Any, stream: Any, options: Any) -> dict[str, Any]:
     try:
         for piece in pieces(stream, options, faults):
             X, y = plain(piece.X), np.asarray(piece.y)
-            scores = model._scores(X) if hasattr(model, "coef_") else None
+            scores = _predicting.scores(model, X) if hasattr(model, "coef_") else None
             total.add(scores, y)
             last.add(scores, y)
             model.partial_fit(X, y, **known)
@@ -112,7 +113,7 @@ def judge(model: Any, source: Any) -> dict[str, float]:
     for piece in source.pieces():
         if piece.y is None:
             raise SourceError(f"{piece.place} has no targets")
-        score.add(linear._scores(scaled_rows(model, plain(piece.X))), piece.y)
+        score.add(_predicting.scores(linear, scaled_rows(model, plain(piece.X))), piece.y)
     return score.figures()
 
 

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._threads import Together
 from ..matrices import as_rows
@@ -285,15 +285,6 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
 
     def _penalty_is_given(self) -> bool:
         return False
-
-    # --- predict -----------------------------------------------------------------------------------------------------
-
-    def _scores(self, X: Any) -> np.ndarray:
-        """``X coef' + intercept``, one column for each linear function."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        scores = X @ np.atleast_2d(self._dense_coef()).T
-        return np.asarray(scores) + self.intercept_
 
     def _told_to(self, plain: Any, coef: Any, intercept: Any) -> Any:
         """A plain model of scikit-learn, fitted by hand: same features, these coefficients."""

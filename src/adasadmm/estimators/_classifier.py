@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .. import distributed
 from ..losses import Logistic
 from ..sources import Source, SourceError
-from . import _fitting
+from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
 
@@ -175,7 +175,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of each row: (n,) for two classes, (n, classes) for more."""
-        scores = self._scores(X)
+        scores = _predicting.scores(self, X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
@@ -197,6 +197,10 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         """The logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of rows whose class is predicted. A source has its own targets and weights."""
+        return super().score(X, *_predicting.targets(X, y, sample_weight))
 
     def to_sklearn(self) -> Any:
         """A plain scikit-learn model with the same predictions, to be served or exported without this package.

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import losses
 from .._jit import is_registered
+from ..batch import BatchRun
 from ..matrices import WithIntercept
 from ..metrics import Full
 from ..problem import Problem
@@ -188,8 +189,12 @@ def warn_unless_converged(fits: list[Fit], tol: float) -> None:
     certificate = missed[0].result.certificate
     gap = math.inf if certificate is None else certificate.relative_gap
     reason = f" ({certificate.reason})" if certificate is not None and certificate.reason else ""
+    streamed = missed[0].result.run.problem.source is not None and not isinstance(missed[0].result.run, BatchRun)
+    advice = "raise max_iter, or tol"
+    if streamed:
+        advice += "; from a source this bound is loose: judge by a validation score, or prove with solver='admm'"
     warnings.warn(
-        f"the relative duality gap is {gap:.1e}{reason}, above tol={tol:g}: raise max_iter, or tol",
+        f"the relative duality gap is {gap:.1e}{reason}, above tol={tol:g}: {advice}",
         ConvergenceWarning,
         stacklevel=4,
     )

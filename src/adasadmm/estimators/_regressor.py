@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .. import distributed
 from ..losses import Poisson
 from ..sources import Source
-from . import _fitting
+from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
 
@@ -102,8 +102,12 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """The prediction for each row; with the Poisson loss the expected count."""
-        scores = self._scores(X)[:, 0]
+        scores = _predicting.scores(self, X)[:, 0]
         return np.exp(scores) if isinstance(_fitting.as_loss(self.loss), Poisson) else scores
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R^2, the share of the variance that is predicted. A source has its own targets and weights."""
+        return super().score(X, *_predicting.targets(X, y, sample_weight))
 
     def to_sklearn(self) -> Any:
         """A plain scikit-learn model with the same predictions: `LinearRegression`, or `PoissonRegressor`."""

@@ -86,18 +86,18 @@ class IteratorSource(Source):
                 f"an iterator ({type(blocks).__name__}) can be read only once, and a fit reads its rows several times: "
                 "give a function that returns a new iterator, or call partial_fit with each block"
             )
-        self.blocks = blocks
+        self.given = blocks
 
     def __len__(self) -> int:
         """A list can be read from any place, what a function makes only from the beginning."""
-        return 1 if callable(self.blocks) else len(self.blocks)
+        return 1 if callable(self.given) else len(self.given)
 
     def __repr__(self) -> str:
-        name = getattr(self.blocks, "__name__", type(self.blocks).__name__)
+        name = getattr(self.given, "__name__", type(self.given).__name__)
         return f"blocks of {name}"
 
     def _read(self, part: int, faults: Faults) -> Iterator[Piece]:
-        numbered: Any = enumerate(self.blocks()) if callable(self.blocks) else [(part, self.blocks[part])]
+        numbered: Any = enumerate(self.given()) if callable(self.given) else [(part, self.given[part])]
         for number, block in numbered:
             place = f"{self!r}, block {number}"
             if not isinstance(block, tuple) or len(block) not in (2, 3):

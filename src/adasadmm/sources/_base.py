@@ -138,6 +138,10 @@ class Source(ABC):
         blocks = (piece for part in chosen for piece in self.read(part))
         return ahead(blocks) if self.prefetch else blocks
 
+    def blocks(self) -> Iterator[tuple[Any, Any]]:
+        """The rows of each block, in order, as NumPy or SciPy know them, and their targets."""
+        return ((matrices.plain(piece.X), piece.y) for piece in self.pieces())
+
     def each(
         self, function: Any, *common: Any, memory: Memory | None = None, parts: Iterable[int] | None = None
     ) -> Generator[Any, None, None]:
