@@ -13,6 +13,7 @@ from adasadmm import (
     Hinge,
     Huber,
     Logistic,
+    Poisson,
     Problem,
     Quantile,
     Squared,
@@ -78,6 +79,37 @@ def test_a_start_on_a_sample_of_many_rows_leads_to_the_same_point_in_fewer_itera
     assert sampled.status is Status.converged
     assert sampled.certificate.primal == pytest.approx(plain.certificate.primal, rel=2e-8)
     assert sampled.epochs < plain.epochs
+
+
+def test_columns_that_a_sample_misses_are_found(monkeypatch):
+    monkeypatch.setattr(multipliers, "SAMPLE", 200)
+    rng = np.random.default_rng(0)
+    kind = rng.integers(8, size=4000)
+    kind[:8] = 8 + np.arange(8) % 4  # rare ones
+    X, y = np.eye(12)[kind], kind + rng.normal(size=4000)
+    case = Problem(X, y, loss=Quantile(0.5), penalty=L1(1e-5), A=graphs.incidence(graphs.chain(12)), gamma=0.0)
+    assert solve(case, ALM(), tol=1e-3).epochs <= 12
+
+
+def test_a_sample_that_is_too_easy_or_ends_in_overflow_does_no_harm(monkeypatch):
+    monkeypatch.setattr(multipliers, "SAMPLE", 200)
+    X = np.random.default_rng(0).normal(size=(4000, 4))
+    y = -np.ones(4000)
+    y[[5, 2001]] = 1.0
+    parts = {"loss": Hinge(), "penalty": L1(1e-4), "A": graphs.incidence(graphs.chain(4)), "gamma": 1e-5}
+    rare = solve(Problem(np.c_[X, np.ones(4000)], y, **{**parts, "A": np.eye(3, 5) - np.eye(3, 5, 1)}), ALM())
+    assert rare.status is Status.converged and rare.run.newton_steps <= 40
+    assert solve(Problem(1e160 * X, np.sign(X[:, 0]), **parts), ALM()).status is Status.diverged
+
+
+def test_counts_of_any_size():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 4)), rng.poisson(1e6, 1000).astype(float)
+    A = sp.csr_array(np.eye(3, 5) - np.eye(3, 5, 1))
+    case = Problem(np.c_[X, np.ones(1000)], y, loss=Poisson(), penalty=L1(1e-4), A=A, gamma=[1e-4] * 4 + [0.0])
+    result = solve(case, ALM(), tol=1e-6)
+    assert result.status is Status.converged
+    assert result.w[-1] == pytest.approx(np.log(y.mean()), abs=0.01)  # a gap of 1e-6 of 1.3e7 allows 0.005
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from . import duality, matrices, newton, penalties, products
+from . import duality, losses, matrices, newton, penalties, products
 from ._jit import is_registered
 from ._threads import side_by_side
 from .batch import BatchRun
@@ -53,6 +53,7 @@ HOLD = 1e-4  # of the curvature at the start: where no row bends, and there is n
 SAMPLE, SAMPLE_A_FEATURE = 4000, 20  # rows
 SAMPLED = 16  # times as many rows there must be: with fewer, the sample costs what it saves
 SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
+EASY = 1e-2  # of the loss at 0
 
 
 class MultiplierRun(BatchRun):
@@ -77,28 +78,48 @@ class MultiplierRun(BatchRun):
             self.u[:] = duality.slopes(problem, self.z) / self.beta_z
 
     def _measure(self, problem: Problem) -> None:
-        """The units of what follows, from some rows or all."""
-        unit = float(np.mean(problem.rows.c * duality.slopes(problem, np.zeros(problem.n)) ** 2))
-        unit /= max(problem.loss_at_zero, TINY)
+        """The units of what follows, from some rows or all; those of each column from all, as a sample may miss it."""
+        _, y, c = problem.rows
+        unit = float(np.mean(c * duality.slopes(problem, np.zeros(problem.n)) ** 2))
+        depth = problem.loss_at_zero  # above the least loss there is
+        if not duality.missing_conjugate(problem):
+            depth += float(losses.mean_conjugate(problem.loss, np.zeros(problem.n), y, c))
+        unit /= max(depth, TINY)
         self.beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
         self.beta, self.least_beta_z = NO_BETA * self.beta_z, LEAST_BETA_Z * self.beta_z
-        squares = products.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
+        squares = products.gram_diagonal(self.problem.rows.X, self.problem.rows.c / self.problem.n)
         curvature = self.beta_z * squares
         with np.errstate(divide="ignore"):  # a w that moves predictions as far as the loss at 0 is wide
-            self.reach = np.sqrt(FIRST_BETA_Z * problem.loss_at_zero / np.where(squares > 0.0, curvature, np.inf))
-        self.ridge = np.where(problem.gamma > 0.0, problem.gamma, HOLD * np.where(curvature > 0.0, curvature, 1.0))
+            self.reach = np.sqrt(FIRST_BETA_Z * depth / np.where(squares > 0.0, curvature, np.inf))
+        gamma = self.problem.gamma
+        self.ridge = np.where(gamma > 0.0, gamma, HOLD * np.where(curvature > 0.0, curvature, 1.0))
         self.diagonal = curvature  # of Newton's matrix
 
     def _begin_with_few(self) -> None:
-        """Where rows are many, the first iterations go over a sample of them: its w is near, and so are its betas."""
-        few = MultiplierRun(self.sample, self.solver, *(getattr(self.state, name) for name in ("w", "v", "theta")))
-        while few.certify().relative_gap > SAMPLE_GAP and few.iteration < SAMPLE_ITERATIONS:
-            few.advance(1)
+        """Where rows are many, the first iterations go over a sample of them: its w is near, and so are its betas.
+
+        Where that is hard, or so easy that the loss all but vanishes, the sample says too little.
+        """
+        few = MultiplierRun(self.sample, self.solver, self.state.w, self.state.v, self.state.theta)
+        if not few._comes_to(SAMPLE_GAP, SAMPLE_ITERATIONS) or few.certify().primal <= EASY * few.problem.loss_at_zero:
+            return
         for name in ("w", "v", "theta"):
             getattr(self.state, name)[:] = getattr(few.state, name)
         products.product(self.problem.rows.X, self.state.w, self.Xw)
         self.Aw[:] = self.problem.times_A(self.state.w)
-        self.beta_z, self.beta, self.allowed = few.beta_z, few.beta, few.allowed
+        self.beta_z, self.beta = few.beta_z, few.beta
+        self.allowed = INNER * SAMPLE_GAP * abs(few.certify().primal)
+
+    def _comes_to(self, gap: float, iterations: int) -> bool:
+        """Whether the relative gap falls so low in a few iterations."""
+        for _ in range(iterations):
+            try:
+                self.advance(1)
+            except np.linalg.LinAlgError:
+                return False
+            if not self.is_finite() or self.certify().relative_gap <= gap:
+                break
+        return self.is_finite() and self.certify().relative_gap <= gap
 
     def advance(self, iterations: int) -> None:
         """Do some iterations: the minimum of L_beta, the duals' step, and a larger beta where that was easy."""
@@ -257,7 +278,8 @@ class MultiplierRun(BatchRun):
     # --- what is known, kept and taken up ----------------------------------------------------------------------------
 
     def certify(self) -> Certificate:
-        self.problem.remember(self.state.w, self.Xw)
+        if self.certified_at != self.iteration:
+            self.problem.remember(self.state.w, self.Xw)
         return super().certify()
 
     @property
@@ -298,8 +320,8 @@ class MultiplierRun(BatchRun):
 
 def _equal(one: Any, other: Any) -> bool:
     """Whether two arrays, or two tuples of them, hold the same."""
-    if not isinstance(one, tuple):
-        return np.array_equal(one, other)
+    if one is other or not isinstance(one, tuple):
+        return one is other or np.array_equal(one, other)
     return isinstance(other, tuple) and len(one) == len(other) and all(map(_equal, one, other))
 
 

@@ -75,7 +75,9 @@ def units(problem: Problem, w: np.ndarray, batch_size: int = 1) -> tuple[float, 
     batch_size = min(batch_size, rows)
     for first in range(0, rows - batch_size + 1, batch_size):
         batch = slice(first, first + batch_size)
-        products.transposed_product(matrices.taken(X, np.arange(rows)[batch]), c[batch] * slopes[batch] / batch_size, g)
+        products.transposed_product(
+            matrices.taken(X, np.arange(first, first + batch_size)), c[batch] * slopes[batch] / batch_size, g
+        )
         if g.any():
             break
     value = losses.mean_value(problem.loss, z, y, c)

@@ -42,7 +42,8 @@ class Problem:
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d), or a source
-        A source (`adasadmm.sources`) has its own targets and weights, and is read block by block.
+        A source (`adasadmm.sources`) has its own targets and weights, and is read block by block. An array of
+        floats is not copied: do not change it while the problem is in use.
     y : array of shape (n,)
         Labels -1 and +1 for `Hinge`, `SquaredHinge`, `Logistic`; counts for `Poisson`; any numbers else.
     loss, penalty : NamedTuple

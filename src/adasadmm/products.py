@@ -118,7 +118,11 @@ def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
         return np.append(gram_diagonal(M.rows, weights), weights.sum())
     if not isinstance(M, Dense):
         return to_scipy(M._replace(data=M.data**2)).T @ weights
-    total = np.zeros(M.shape[1])
-    for rows in blocks_of(M, slice(0, M.shape[0])):  # a square of all of X would be read from memory once more
-        total += weights[rows] @ M.values[rows] ** 2
-    return total
+
+    def of_piece(piece: slice) -> np.ndarray:
+        total = np.zeros(M.shape[1])
+        for rows in blocks_of(M, piece):  # a square of all of X would be read from memory once more
+            total += weights[rows] @ M.values[rows] ** 2
+        return total
+
+    return sum(side_by_side(of_piece, pieces(M)))  # type: ignore[return-value]
