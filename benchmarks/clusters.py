@@ -34,7 +34,7 @@ def cluster(workers: int, processes: bool = True):
 def solver():
     from adasadmm import AdaSADMM
 
-    return AdaSADMM(beta="auto", batch_size="auto", average="step-weighted")
+    return AdaSADMM(beta="auto", batch_size="auto", average="auto")
 
 
 # --- the objective after equal row visits ----------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def seconds(workers: int, rows: int) -> list[str]:
 
     with cluster(workers) as client:
         parts = {"loss": Hinge(), "penalty": L1(1e-6), "A": graphs.incidence(graphs.chain(FEATURES)), "gamma": 1e-6}
-        one_row = AdaSADMM(beta="auto", average="step-weighted")
+        one_row = AdaSADMM(beta="auto", average="auto")
         few = distributed.spread(generated(1000 * workers, workers), client=client, rounds=1)
         solve(Problem(few, **parts), one_row, epochs=1)
         spread = distributed.spread(generated(rows, 4), client=client, lanes=workers)
