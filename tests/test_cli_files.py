@@ -180,3 +180,20 @@ def test_info_tells_versions_extras_and_data_sets(capsys):
     assert found["data sets"]["digits"] == "bundled with scikit-learn"
     assert main(["info"]) == 0
     assert "adasadmm" in capsys.readouterr().out
+
+
+def test_drop_leaves_out_a_column_of_texts_of_any_table(tmp_path, capsys):
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    table = pa.table({"id": list("abcdef"), "x": range(6), "z": [1, 0, 1, 0, 1, 1], "y": [0, 1] * 3})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    pyarrow.feather.write_feather(table, str(tmp_path / "a.feather"), compression="uncompressed")
+    for path in (tmp_path / "a.parquet", tmp_path / "a.feather"):
+        command = ["fit", str(path), "--graph", "chain", "--model", str(tmp_path / "m"), "--json"]
+        assert main(command) == 2
+        assert "--columns A,B, or --drop id)" in capsys.readouterr().err
+        assert main([*command, "--drop", "none"]) == 2
+        assert "has no column 'none' to drop" in capsys.readouterr().err
+        assert main([*command, "--drop", "id"]) == 0
+        assert json.loads(capsys.readouterr().out)["features"] == 2

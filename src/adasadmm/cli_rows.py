@@ -52,12 +52,8 @@ def source_of(
     if kind == "svmlight":
         settings |= {"n_features": features or options.n_features, "zero_based": options.zero_based}
     else:
-        columns = names or (options.columns and options.columns.split(","))
-        settings |= {"columns": columns, "target": options.target if target is None else target}
+        settings |= {"columns": names or _columns(options), "target": options.target if target is None else target}
     source = sources.open(files, **settings)
-    if options.drop and source.feature_names and names is None:
-        settings["columns"] = _without(source.feature_names, options.drop.split(","), repr(source))
-        source = sources.open(files, **settings)
     if features is not None and source.n_features != features:
         raise Wrong(f"{source!r} has {source.n_features} features, the model {features}")
     if options.on_bad_row == "skip" and scan:
@@ -80,11 +76,14 @@ def rows(options: argparse.Namespace) -> Iterator[Any]:
         raise Failed(str(error)) from None
 
 
-def _without(names: list[str], dropped: list[str], place: str) -> list[str]:
-    unknown = [name for name in dropped if name not in names]
-    if unknown:
-        raise Wrong(f"--drop: {place} has no column {unknown[0]!r} beside the target")
-    return [name for name in names if name not in dropped]
+def _columns(options: argparse.Namespace) -> Any:
+    """What --columns and --drop say of a table, which is asked for only when its columns are known."""
+    from .sources._arrow import AllBut
+
+    dropped = AllBut(options.drop.split(",")) if options.drop else None
+    if options.columns is None:
+        return dropped
+    return [name for name in options.columns.split(",") if name not in (dropped or ())]
 
 
 def names_of(model: Any) -> list[str] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from ._base import Faults, Piece, Source, SourceError
 from ._gate import checked, rows_of_a_block
 
-__all__ = ["ArrowSource", "ParquetSource"]
+__all__ = ["AllBut", "ArrowSource", "ParquetSource"]
 
 TARGETS = ("target", "label", "y")  # looked for where no target is named
 
@@ -22,6 +22,10 @@ def pyarrow() -> Any:
     except ImportError:
         raise ImportError('tables are read by pyarrow: pip install "adasadmm[arrow]"') from None
     return pyarrow
+
+
+class AllBut(tuple):
+    """In the place of the names of features: all columns but these, and but target and weight."""
 
 
 class Chosen(NamedTuple):
@@ -49,12 +53,23 @@ def choose(names: list[str], columns: Sequence[str] | None, target: Any, weight:
         target = found[0]
     others = (*TARGETS, weight) if target is False else (target, weight)
     target = None if target is False else target
-    features = [name for name in names if name not in others] if columns is None else list(columns)
+    if columns is None or isinstance(columns, AllBut):
+        features = _others(names, [name for name in others if name], columns or (), place)
+    else:
+        features = list(columns)
     if not features:
         raise SourceError(f"{place} has no columns of features")
     chosen = Chosen(features, target, weight)
     check_names(names, chosen, place)
     return chosen
+
+
+def _others(names: list[str], taken: Sequence[str], dropped: Sequence[str], place: str) -> list[str]:
+    """The columns that are neither taken for something else nor dropped, which must be there."""
+    unknown = [name for name in dropped if name not in names]
+    if unknown:
+        raise SourceError(f"{place} has no column {unknown[0]!r} to drop; it has {_some(names)}")
+    return [name for name in names if name not in taken and name not in dropped]
 
 
 def check_names(names: list[str], chosen: Chosen, place: str) -> None:
@@ -156,7 +171,10 @@ class TableSource(Source):
                 wanted = "a text as in the first file" if self.text_target else "a number"
                 raise SourceError(f"{path}: the target {name!r} must be {wanted}, its type is {kind}")
             if not number:
-                raise SourceError(f"{path}: column {name!r} must hold numbers, its type is {kind}")
+                raise SourceError(
+                    f"{path}: column {name!r} must hold numbers, its type is {kind}; columns= names the features "
+                    f"(on the command line --columns A,B, or --drop {name})"
+                )
 
     group_name: str
 
