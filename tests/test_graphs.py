@@ -428,6 +428,8 @@ def test_learnt_graphs_by_name():
         ("source,target,comment\n0,1,a\n3,1,b\n2,4,c\n", PLAIN),
         ("from,to,strength\nage, income, 1\nlat, income, 2\nrooms, long, 0.5\n", WEIGHTED),
         ("from,to\n0,1\n1,3\n2,4\n", PLAIN),
+        ("weight,To,From\n1,age,income\n2,lat,income\n.5,rooms,long\n", WEIGHTED),
+        ("one,other,much\n0,1,1\n1,3,2\n2,4,.5\n", WEIGHTED),
         ('"age","income",1\n3,1,2\nrooms,long,0.5\n'.replace("3,1", "lat,income"), WEIGHTED),
     ],
 )
@@ -441,13 +443,19 @@ def test_graphs_in_csv_files(tmp_path, text, expected):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("0,1\n3\n", r"line 2 of .*graph.csv is not source,target\[,weight\]: '3'"),
-        ("0,1,2\n\n3,1\n", "line 3 of .* '3,1'"),
-        ("age,incme\nlat,income\n", "edges must be among the names of the 5 features, .*not among them: incme \\(did"),
-        ("age,incme\n", "not among them: incme"),
-        ("0,1,heavy\n1,2,3\n", "weights of edges must be numbers.*heavy"),
-        ("0,1,nan\n", "must be finite and > 0, got nan"),
-        ("0,9\n", "not among them: 9"),
+        ("0,1\n3\n", r"graph.csv, line 2: must be source,target\[,weight\] with commas, as long as line 1: '3'"),
+        ("0,1,2\n\n3,1\n", "line 3: .* '3,1'"),
+        ("age;income\n", "line 1: .*with commas"),
+        ("agge,incme\nlat,income\n", "line 1: 'agge' is no feature; did you mean 'age'?"),  # no header
+        ("agge,incme,1\nlat,income,2\n", "line 1: 'agge' is no feature"),
+        ("age,incme\n", "line 1: 'incme' is no feature; did you mean 'income'?"),
+        ("from,to\nage,lat\nage,bp\n", "graph.csv, line 3: 'bp' is no feature; there are 5, all called by name"),
+        ("0,1\n0,9\n", "line 2: '9' is no feature"),
+        ("age,lat,1\nage,income,x\n", "line 2: weight 'x' is no number"),
+        ("from,to,weight\nage,lat,1\nage,income,x\n", "line 3: weight 'x' is no number"),
+        ("0,1,nan\n", "line 1: weight nan must be finite and > 0"),
+        ("0,1,1\n1,2,-1\n", "line 2: weight -1 must be finite and > 0"),
+        ("age,lat\nlat,lat\n", "line 2: 'lat' is joined to itself"),
     ],
 )
 def test_bad_csv_files(tmp_path, text, message):
@@ -455,6 +463,11 @@ def test_bad_csv_files(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         as_graph(path, 5, feature_names=NAMES)
+
+
+def test_a_file_of_edges_that_is_not_there_is_said():
+    with pytest.raises(FileNotFoundError, match=r"no such file of edges in this folder; check its name: 'edgs\.csv'"):
+        as_graph("edgs.csv", 5)
 
 
 def lopsided():

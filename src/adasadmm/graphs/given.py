@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import difflib
 import os
 import warnings
 from collections.abc import Sequence
@@ -15,7 +13,9 @@ import scipy.sparse as sp
 
 from .columns import column_names, describe, name_columns, nearest
 from .edges import Graph, GraphWarning, chain, grid
+from .files import read_edges
 from .inverse import learn
+from .labels import known_numbers, nearest_name, places_of
 
 __all__ = ["as_graph"]
 
@@ -40,7 +40,7 @@ def as_graph(
         - a networkx graph over the features' names or numbers, its edges' ``weight`` the weights (1 without);
         - a callable that gives one of these for X;
         - the path of a CSV file: source, target and perhaps weight on each line, names or numbers, with or without a
-          first line that names the columns so.
+          first line that heads the columns so, or with from,to and the like.
     d : int
         The number of coefficients.
     X : array-like or sparse matrix of shape (n, d), optional
@@ -91,7 +91,7 @@ def _made(graph: Any, d: int, X: Any, names: list[Any] | None, sample_weight: An
     if isinstance(graph, str) and graph == "chain":
         return Graph(chain(d), None, d)
     if isinstance(graph, os.PathLike) or (isinstance(graph, str) and (graph.endswith(".csv") or os.path.isfile(graph))):
-        return _from_file(graph, d, names)
+        return Graph(*read_edges(graph, d, names), d)
     if isinstance(graph, str) or graph is None:
         raise ValueError(f"graph must be {_KNOWN}; got {graph!r}")
     if isinstance(graph, tuple) and graph and isinstance(graph[0], str) and graph[0] == "grid":
@@ -166,49 +166,6 @@ def _from_networkx(graph: Any, d: int, names: list[Any] | None) -> Graph:
     return Graph([(places[i], places[j]) for i, j, _ in triples], [weight for *_, weight in triples], d)
 
 
-def _from_file(path: Any, d: int, names: list[Any] | None) -> Graph:
-    """Edges of a CSV file; a first line that names the columns is known by these names, or by holding no edge."""
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, skipinitialspace=True)
-            lines = [(reader.line_num, [cell.strip() for cell in line]) for line in reader if "".join(line).strip()]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{os.fspath(path)} is no CSV file of edges: {error}") from None
-    head = [cell.lower() for cell in lines[0][1]] if lines else []
-    source, target, weight = 0, 1, 2 if len(head) > 2 else None
-    if "source" in head and "target" in head:
-        source, target = head.index("source"), head.index("target")
-        weight = head.index("weight") if "weight" in head else None
-        lines = lines[1:]
-    elif _is_head(lines, names):
-        lines = lines[1:]
-    for number, line in lines:
-        if len(line) != len(head) or len(line) < 2:
-            raise ValueError(f"line {number} of {os.fspath(path)} is not source,target[,weight]: {','.join(line)!r}")
-    pairs = [[line[source], line[target]] for _, line in lines]
-    return Graph(_numbers(pairs, d, names), None if weight is None else [line[weight] for _, line in lines], d)
-
-
-def _is_head(lines: list[tuple[int, list[str]]], names: list[Any] | None) -> bool:
-    """No cell of the first line is a number or a feature, while all ends of the other lines are one or the other."""
-    known = set(names or ())
-    if len(lines) < 2 or any(_is_number(cell) or cell in known for cell in lines[0][1]):
-        return False
-    ends = [line[:2] for _, line in lines[1:]]
-    by_name = known.issuperset(cell for line in ends for cell in line)
-    by_number = all(_is_number(cell) for line in ends for cell in line)
-    weighed = all(_is_number(cell) for _, line in lines[1:] for cell in line[2:3])
-    return weighed and (by_name or by_number or any(line[2:3] for _, line in lines[1:]))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def _numbers(pairs: Any, d: int, names: list[Any] | None) -> Any:
     """Edges as numbers, also where they speak of features by name."""
     array = _array(pairs)
@@ -219,24 +176,12 @@ def _numbers(pairs: Any, d: int, names: list[Any] | None) -> Any:
 
 def _places(labels: list[Any], d: int, names: list[Any] | None, what: str) -> list[int]:
     """Where features stand that are called by name or number."""
-    places = {name: place for place, name in enumerate(names or ())}
-    strangers = [label for label in dict.fromkeys(labels) if label not in places]
-    if not strangers and len(places) == len(names or ()):
+    places, unknown = places_of(labels, d, names)
+    if not unknown:
         return [places[label] for label in labels]
-    if not strangers:
-        raise ValueError(f"feature_names are not unique, so that {what} cannot speak of them: {names!r:.80}")
-    numbers = {str(place): place for place in range(d)}
-    outside = [label for label in dict.fromkeys(labels) if str(label) not in numbers]
-    if not outside:
-        return [numbers[str(label)] for label in labels]
-    unknown = min(strangers, outside, key=len) if names else outside
-    known = (
-        f"the names of the {d} features, or 0 to {d - 1}"
-        if names
-        else f"0 to {d - 1} (X has no feature names: a frame has)"
-    )
-    near = difflib.get_close_matches(str(unknown[0]), [str(name) for name in names or ()], n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    known = f"the names of the {d} features, or 0 to {d - 1}" if names else known_numbers(d)
+    near = nearest_name(unknown[0], names)
+    hint = f" (did you mean {near!r}?)" if near else ""
     said = name_columns(range(len(unknown)), unknown)
     raise ValueError(f"{what} must be among {known}; not among them: {said}{hint}")
 

@@ -1,0 +1,111 @@
+"""Edges of a CSV file: whether it has a header, which column is what, and errors that name the line."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import math
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .labels import no_feature, places_of
+
+__all__ = ["read_edges"]
+
+FIRST = {"source", "from", "src", "node1", "node_1", "feature1", "u", "i", "first", "start"}
+SECOND = {"target", "to", "dst", "node2", "node_2", "feature2", "v", "j", "second", "end"}
+
+
+class Line(NamedTuple):
+    """The cells of a line, and where it stands, in words."""
+
+    place: str
+    cells: list[str]
+
+
+def read_edges(path: Any, d: int, names: list[Any] | None) -> tuple[list[list[int]], list[float] | None]:
+    """Pairs of coefficients, and their weights where the file has any."""
+    lines = list(_lines(path))
+    head = lines[0].cells if lines else []
+    for place, cells in lines:
+        if len(cells) != len(head) or len(cells) < 2:
+            raise ValueError(
+                f"{place}: must be source,target[,weight] with commas, as long as line 1: {','.join(cells)!r}"
+            )
+    first, second, weight = 0, 1, 2 if len(head) > 2 else None
+    if _is_head(lines, names):
+        first, second, weight = _columns(head)
+        lines = lines[1:]
+        if weight is not None and not any(_is_number(line.cells[weight]) for line in lines):
+            weight = None  # a column of comments
+    pairs = _pairs(lines, first, second, d, names)
+    return pairs, None if weight is None else [_weight(place, cells[weight]) for place, cells in lines]
+
+
+def _lines(path: Any) -> Iterator[Line]:
+    name = os.fspath(path)
+    if not os.path.exists(name):
+        said = f"there is no such file of edges in {os.path.dirname(name) or 'this folder'}; check its name"
+        raise FileNotFoundError(errno.ENOENT, said, name)
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, skipinitialspace=True)
+            for cells in reader:
+                if "".join(cells).strip():
+                    yield Line(f"{name}, line {reader.line_num}", [cell.strip() for cell in cells])
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{name} is no CSV file of edges in UTF-8: {error}") from None
+
+
+def _is_head(lines: list[Line], names: list[Any] | None) -> bool:
+    """Whether the first line holds words that head such columns, or texts above nothing but numbers.
+
+    Any other line is an edge: one that is misspelt must not pass for a header.
+    """
+    if not lines or any(_is_number(cell) for cell in lines[0].cells):
+        return False
+    head = lines[0].cells
+    words = {cell.lower() for cell in head}
+    if words & FIRST and words & SECOND:
+        return not set(head[:2]) <= set(names or ())
+    return len(lines) > 1 and all(_is_number(cell) for line in lines[1:] for cell in line.cells)
+
+
+def _columns(head: list[str]) -> tuple[int, int, int | None]:
+    """Where the two ends and the weight stand: under their words, else in this order."""
+    words = [cell.lower() for cell in head]
+    first = next((k for k, word in enumerate(words) if word in FIRST), 0)
+    second = next((k for k, word in enumerate(words) if word in SECOND), 1)
+    others = [k for k in range(len(head)) if k not in (first, second)]
+    return first, second, words.index("weight") if "weight" in words else next(iter(others), None)
+
+
+def _pairs(lines: list[Line], first: int, second: int, d: int, names: list[Any] | None) -> list[list[int]]:
+    ends = [[cells[first], cells[second]] for _, cells in lines]
+    places, strangers = places_of([end for pair in ends for end in pair], d, names)
+    pairs = []
+    for (place, _), pair in zip(lines, ends, strict=True):
+        for end in pair:
+            if end in strangers:
+                raise ValueError(f"{place}: {no_feature(end, d, names)}")
+        if pair[0] == pair[1]:
+            raise ValueError(f"{place}: {pair[0]!r} is joined to itself; an edge joins two different features")
+        pairs.append([places[end] for end in pair])
+    return pairs
+
+
+def _weight(place: str, cell: str) -> float:
+    if not _is_number(cell):
+        raise ValueError(f"{place}: weight {cell!r} is no number")
+    if not 0.0 < float(cell) < math.inf:
+        raise ValueError(f"{place}: weight {cell} must be finite and > 0")
+    return float(cell)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
