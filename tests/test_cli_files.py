@@ -197,3 +197,29 @@ def test_drop_leaves_out_a_column_of_texts_of_any_table(tmp_path, capsys):
         assert "has no column 'none' to drop" in capsys.readouterr().err
         assert main([*command, "--drop", "id"]) == 0
         assert json.loads(capsys.readouterr().out)["features"] == 2
+
+
+def test_a_skipped_row_has_an_empty_prediction(tmp_path, capsys):
+    import pyarrow.parquet
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2)).round(3)
+    save_model(GraphGuidedClassifier("chain").fit(X, X[:, 0] > 0), tmp_path / "m")
+    lines = [f"{a},{b}" for a, b in X]
+    assert main(["predict", str(tmp_path / "m"), str(_written(tmp_path / "good.csv", ["a,b", *lines]))]) == 0
+    expected = capsys.readouterr().out.splitlines()
+    for k in (0, 5, 6, 19):
+        X[k, 1], lines[k], expected[k + 1] = np.nan, f"{X[k, 0]},none", ","
+    lines.insert(3, "")  # no row
+    table = tmp_path / "bad.parquet"
+    pyarrow.parquet.write_table(pa.table({"a": X[:, 0], "b": X[:, 1]}), table, row_group_size=7)
+    for path in (table, _written(tmp_path / "bad.csv", ["a,b", *lines])):
+        assert main(["predict", str(tmp_path / "m"), str(path), "--on-bad-row", "skip"]) == 0
+        captured = capsys.readouterr()
+        assert captured.out.splitlines() == expected
+        assert "4 bad rows skipped" in captured.err
+
+
+def _written(path, lines):
+    path.write_text("\n".join(lines) + "\n")
+    return path

@@ -90,7 +90,8 @@ def _add_predict(commands: Any) -> None:
         "predict",
         _guarded(_predict),
         help="predictions of a saved model for files of any size, or a stream",
-        about="Writes a line for each row: the prediction and, of a classifier, its score.",
+        about="Writes a line for each row: the prediction and, of a classifier, its score. With --on-bad-row skip the "
+        "line of a row that cannot be read is empty.",
         examples=[
             "adasadmm predict m.skops new.csv --out predictions.csv",
             "adasadmm predict m.skops 'parts/*.parquet' | head",
@@ -217,6 +218,8 @@ def _predict(options: argparse.Namespace) -> int:
     from .models import load_model
 
     model = load_model(options.model, most_expansion=options.most_expansion)
+    if options.on_bad_row == "skip":
+        options.on_bad_row = "mark"  # a line for each row: empty where there is no prediction
     if options.files == ["-"]:
         options.n_features = model.n_features_in_
         pieces = cli_stream.pieces(sys.stdin.buffer, options)

@@ -56,7 +56,7 @@ def source_of(
     source = sources.open(files, **settings)
     if features is not None and source.n_features != features:
         raise Wrong(f"{source!r} has {source.n_features} features, the model {features}")
-    if options.on_bad_row == "skip" and scan:
+    if options.on_bad_row != "stop" and scan:
         source.summary  # a scan tells how many will be skipped
     return source
 

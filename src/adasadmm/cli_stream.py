@@ -118,18 +118,25 @@ def judge(model: Any, source: Any) -> dict[str, float]:
 
 
 def predictions(model: Any, blocks: Iterable[Piece], file: Any) -> None:
-    """A line for each row: the prediction and, of a classifier, the score of each linear function."""
+    """A line for each row: the prediction and, of a classifier, the score of each linear function; empty for a gap."""
     classifies = is_classifier(model)
     several = classifies and len(model.classes_) > 2
     names = [f"score_{label}" for label in model.classes_] if several else ["score"] * classifies
     file.write(",".join(["prediction", *names]) + "\n")
+    empty = "," * len(names) or '""'
     for piece in blocks:
-        X = plain(piece.X)
-        guessed = model.predict(X).tolist()
-        scores = (
-            np.reshape(model.decision_function(X), (len(guessed), -1)).tolist() if classifies else [[]] * len(guessed)
-        )
-        file.writelines(",".join(map(_text, [one, *more])) + "\n" for one, more in zip(guessed, scores, strict=True))
+        lines = _lines(model, plain(piece.X), classifies) if piece.X.shape[0] else []
+        written = 0
+        for gap in getattr(piece, "gaps", ()):
+            file.writelines(line + "\n" for line in (*lines[written:gap], empty))
+            written = gap
+        file.writelines(line + "\n" for line in lines[written:])
+
+
+def _lines(model: Any, X: Any, classifies: bool) -> list[str]:
+    guessed = model.predict(X).tolist()
+    scores = np.reshape(model.decision_function(X), (len(guessed), -1)).tolist() if classifies else [[]] * len(guessed)
+    return [",".join(map(_text, [one, *more])) for one, more in zip(guessed, scores, strict=True)]
 
 
 def _text(value: Any) -> str:

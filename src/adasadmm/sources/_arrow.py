@@ -143,7 +143,7 @@ class TableSource(Source):
 
     def _scan(self, faults: Faults) -> Generator[tuple[int, int, int, Any, Any], None, None]:
         """Without rows to skip the columns of targets and weights suffice."""
-        if self.on_bad_row == "skip" or not self.chosen.all[len(self.chosen.features) :]:
+        if self.on_bad_row != "stop" or not self.chosen.all[len(self.chosen.features) :]:
             yield from super()._scan(faults)
             return
         d, only = len(self.chosen.features), self.chosen._replace(features=[])

@@ -19,6 +19,7 @@ from ..matrices import WithIntercept
 
 __all__ = [
     "Faults",
+    "Gapped",
     "Lanes",
     "Memory",
     "OnOne",
@@ -58,6 +59,12 @@ class Piece(NamedTuple):
     place: str
 
 
+class Gapped(Piece):
+    """A block that lacks bad rows, where these are marked; a gap is the number of good rows before a bad one."""
+
+    gaps: Sequence[int] = ()
+
+
 class Summary(NamedTuple):
     """What a scan of a source found. ``labels`` has rows and weight of each, or is None where they are too many."""
 
@@ -79,13 +86,17 @@ class Lanes(NamedTuple):
 
 
 class Faults:
-    """What to do with rows that cannot be read: stop at the first, or skip and count them."""
+    """What to do with rows that cannot be read: stop at the first, or skip and count them.
+
+    "mark" is for predictions, one for each row: skip, and remember where; a block may then have gaps and no rows.
+    """
 
     def __init__(self, on_bad_row: str) -> None:
-        if on_bad_row not in ("stop", "skip"):
+        if on_bad_row not in ("stop", "skip", "mark"):
             raise ValueError(f"on_bad_row must be 'stop' or 'skip', got {on_bad_row!r}")
-        self.stop, self.count = on_bad_row == "stop", 0
+        self.stop, self.mark, self.count = on_bad_row == "stop", on_bad_row == "mark", 0
         self.told: list[str] = []
+        self.gaps: list[int] = []  # of the block that is read
 
     def found(self, message: str) -> None:
         if self.stop:
@@ -93,6 +104,14 @@ class Faults:
         self.count += 1
         if len(self.told) < TOLD_FAULTS:
             self.told.append(message)
+
+    def marked(self, piece: Piece) -> Piece:
+        """A block with its gaps; the next one begins without."""
+        if not self.gaps:
+            return piece
+        piece = Gapped(*piece)
+        piece.gaps, self.gaps = self.gaps, []
+        return piece
 
 
 class Source(ABC):

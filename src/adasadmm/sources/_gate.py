@@ -40,7 +40,7 @@ def checked(piece: Piece, n_features: int | None, first: int, faults: Faults) ->
     for name, part in (("y", y), ("sample_weight", weight)):
         if part is not None and np.shape(part) != (rows.shape[0],):
             raise SourceError(f"{place}: {name} must have shape ({rows.shape[0]},), got {np.shape(part)}")
-    return Piece(rows, y, weight, place)
+    return faults.marked(Piece(rows, y, weight, place))
 
 
 def _without_faults(X: Any, y: Any, weight: Any, place: str, first: int, faults: Faults) -> tuple[Any, Any, Any]:
@@ -64,6 +64,8 @@ def _without_faults(X: Any, y: Any, weight: Any, place: str, first: int, faults:
             if good[i]:
                 faults.found(f"{place}, row {first + i + 1}: the {name} is {part[i]!r}")
             good[i] = False
+    if faults.mark:
+        faults.gaps = np.cumsum(good)[~good].tolist()
     return X[good], None if y is None else y[good], None if weight is None else weight[good]
 
 

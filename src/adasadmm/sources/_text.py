@@ -168,8 +168,8 @@ class TextSource(Source):
                 X, y, weight = self._parse(data, place)
             except BAD_LINES:
                 X, y, weight = self._parse_good(data, chunk, place, faults)
-            if X.shape[0]:
-                yield Piece(X, y, weight, place)
+            if X.shape[0] or faults.gaps:
+                yield faults.marked(Piece(X, y, weight, place))
 
     def _body(self, chunk: Chunk) -> bytes:
         """What is to be parsed; a header is not, but keeps its line."""
@@ -182,6 +182,9 @@ class TextSource(Source):
         for number, error in bad.items():
             text = lines[number].decode("utf-8", "replace").strip()
             faults.found(f"{place}, line {chunk.line() + number}: {error}: {text[:80]!r}")
+        if faults.mark:
+            runs = (lines[last + 1 : number] for last, number in itertools.pairwise([-1, *bad]))
+            faults.gaps = list(itertools.accumulate(self._parse(b"".join(run), place)[0].shape[0] for run in runs))
         try:
             return self._parse(b"".join(line for number, line in enumerate(lines) if number not in bad), place)
         except BAD_LINES as error:  # each line by itself is right: a quotation that spans some, perhaps
