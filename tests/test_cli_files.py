@@ -223,3 +223,51 @@ def test_a_skipped_row_has_an_empty_prediction(tmp_path, capsys):
 def _written(path, lines):
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+SKIP = "--on-bad-row skip leaves out such rows"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "options", "said"),
+    [
+        ("a.csv", ["a,y", "x,1", "2,0"], [], f"'x,1'; --drop A,B leaves out columns, {SKIP}"),
+        ("a.csv", ["a,y", "1,1", "2,"], [], f"line 3: column 'y' is empty: '2,'; {SKIP}"),
+        ("a.csv", ["a,y", "1,1", "2,x"], [], f"line 3: column 'y' holds 'x', which is no number: '2,x'; {SKIP}"),
+        ("a.csv", ["a,y", "1,1", "2"], [], f"Expected 2 columns, got 1: 2: '2'; {SKIP}"),
+        (
+            "a.svm",
+            ["1 1:1", "-1 9:1"],
+            ["--n-features", "2"],
+            f"'-1 9:1'; --n-features N tells how many there are, {SKIP}",
+        ),
+    ],
+)
+def test_a_hint_fits_the_fault(name, lines, options, said, tmp_path, capsys):
+    path = _written(tmp_path / name, lines)
+    assert main(["fit", str(path), "--model", str(tmp_path / "m"), "--graph", "chain", *options]) == 1
+    assert capsys.readouterr().err.endswith(f"{said}\n")
+
+
+def test_hints_of_predict_name_only_what_it_takes(tmp_path, capsys):
+    X = np.array([[1.0, 2.0], [2.0, 1.0]])
+    save_model(GraphGuidedClassifier("chain").fit(X, [0, 1]), tmp_path / "m")
+    for path in (_written(tmp_path / "a.csv", ["a,b", "x,1"]), _written(tmp_path / "a.svm", ["1 9:1"])):
+        assert main(["predict", str(tmp_path / "m"), str(path)]) == 1
+        said = capsys.readouterr().err
+        assert SKIP in said and "--drop" not in said and "n-features" not in said
+    with pytest.raises(SystemExit, match="2"):
+        main(["predict", str(tmp_path / "m"), str(path), "--drop", "a"])
+
+
+def test_a_column_without_a_name_can_be_dropped(tmp_path, capsys):
+    path = _written(tmp_path / "a.csv", [",a,b,y", *(f"{k},{k % 3},{k % 2},{k % 2}" for k in range(9))])
+    command = ["fit", str(path), "--model", str(tmp_path / "m"), "--graph", "chain", "--json"]
+    assert main([*command, "--drop", ""]) == 0
+    assert json.loads(capsys.readouterr().out)["features"] == 2
+
+
+def test_a_label_of_a_stream_that_is_no_class_is_said(tmp_path, capsys, monkeypatch):
+    feed(monkeypatch, b"1 1:1\n0 1:2\n")
+    assert main(["fit", "-", "--n-features", "2", "--graph", "chain", "--model", str(tmp_path / "m"), "--quiet"]) == 2
+    assert "has the label 0, --classes are -1,1: name all labels with --classes" in capsys.readouterr().err

@@ -252,7 +252,7 @@ def test_a_bad_line_is_named_or_skipped(line, suffix, tmp_path):
 
 def test_a_feature_beyond_those_told_is_a_bad_line(tmp_path):
     path = write_text(tmp_path / "rows.svm", GOOD + b"1 9:1\n")
-    with pytest.raises(SourceError, match=r"line 4: n_features was set to 3.*'1 9:1'"):
+    with pytest.raises(SourceError, match=r"line 4: an index beyond the 3 features: '1 9:1'"):
         sources.svmlight(path, n_features=3).summary
 
 
@@ -296,7 +296,7 @@ def test_a_value_that_is_missing_in_a_table_is_named_or_skipped(data, tmp_path):
     X, y = data[0].copy(), data[1]
     X[250, 3] = np.nan
     pq.write_table(table_of(X, y), tmp_path / "a.parquet", row_group_size=200)
-    with pytest.raises(SourceError, match=r"a\.parquet, row group 1, row 51: the value of feature 3 is nan"):
+    with pytest.raises(SourceError, match=r"a\.parquet, row group 1, row 51: column 'x3' is empty"):
         gathered(sources.parquet(tmp_path))
     source = sources.parquet(tmp_path, on_bad_row="skip", block_rows=30)
     with pytest.warns(SourceWarning, match="1 bad rows skipped"):
@@ -310,6 +310,7 @@ def test_a_value_that_is_missing_in_a_table_is_named_or_skipped(data, tmp_path):
         ("1,2,x,-1", "column 'c' holds 'x', which is no number"),
         ("1,2,-1", "Expected 4 columns, got 3"),
         ("1,,3,1", "column 'b' is empty"),
+        ("1,2,3,", "column 'y' is empty"),
     ],
 )
 def test_a_bad_row_of_a_csv_file_is_named_or_skipped(row, message, tmp_path):
@@ -322,6 +323,47 @@ def test_a_bad_row_of_a_csv_file_is_named_or_skipped(row, message, tmp_path):
     assert source.feature_names == ["a", "b", "c"]
     with pytest.raises(SourceError, match=r"a\.csv has no column 'd'; it has 'a', 'b', 'c', 'y'"):
         sources.csv(path, columns=["a", "d"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a,b,a,y\n1,2,3,1\n", "has two columns 'a': rename one"),
+        (b",a,b,y\n0,1,2,1\n", r"column 1 has no name \(to_csv .*index=False.*--drop ''"),
+        (b"a;b;y\n1;2;1\n", "columns must be separated by commas, got 'a;b;y'"),
+        ("a,b,y\n1,2,1\n".encode("utf-16"), "no text in UTF-8: .*; save it as CSV UTF-8"),
+        (b"\n1,2\n", "has no header"),
+    ],
+)
+def test_a_csv_file_of_another_form_is_a_clear_error(content, message, tmp_path):
+    with pytest.raises(SourceError, match=rf"a\.csv.*{message}"):
+        sources.csv(write_text(tmp_path / "a.csv", content))
+
+
+def test_a_table_with_two_columns_of_one_name_is_a_clear_error(tmp_path):
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_arrays([pa.array([1.0])] * 3, names=["a", "a", "y"]), tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match=r"a\.parquet has two columns 'a'"):
+        sources.parquet(tmp_path)
+
+
+def test_the_names_of_a_csv_file_are_texts_as_they_stand(tmp_path):
+    path = write_text(tmp_path / "a.csv", b'\xef\xbb\xbf01,"1,e3",true,y\n1,2,3,1\n')
+    assert sources.csv(path).feature_names == ["01", "1,e3", "true"]
+
+
+def test_a_target_that_is_missing_in_a_table_is_said_in_words(tmp_path):
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": [1.0, 2.0], "y": [1.0, None]}), tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match=r"row 2: the target is empty$"):
+        sources.parquet(tmp_path).summary
+
+
+def test_a_file_that_is_not_there_is_said():
+    with pytest.raises(FileNotFoundError, match=r"no such file or folder.*check the name.*: 'nowhere'"):
+        sources.parquet("nowhere")
 
 
 def test_sources_without_rows_and_wrong_uses_are_clear_errors(data, tmp_path):

@@ -18,6 +18,7 @@ __all__ = ["add_commands"]
 
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared", "huber", "epsilon_insensitive", "quantile", "poisson")
 SOLVERS = ("auto", "ada-diag", "ada-full", "sadmm", "admm")
+REMEDIES = {"drop": "--drop A,B leaves out columns, ", "n_features": "--n-features N tells how many there are, "}
 GRAPHS = ("glasso", "knn", "chain", "grid:ROWSxCOLS")
 
 
@@ -98,7 +99,7 @@ def _add_predict(commands: Any) -> None:
         ],
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="file that adasadmm fit --model wrote")
-    add_reading(parser)
+    add_reading(parser, fitted=True)
     parser.add_argument("--out", default="-", metavar="OUT", help="CSV file of predictions (default: standard output)")
 
 
@@ -143,7 +144,8 @@ def _guarded(command: Any) -> Any:
             if options.debug:
                 raise
             if isinstance(error, BadRow):
-                raise Failed(f"{error}; --drop A,B leaves out columns, --on-bad-row skip such rows") from None
+                remedy = REMEDIES[error.remedy] if error.remedy and hasattr(options, error.remedy) else ""
+                raise Failed(f"{error}; {remedy}--on-bad-row skip leaves out such rows") from None
             raise (Failed if isinstance(error, ModelError) else Wrong)(str(error)) from None
 
     return run
@@ -221,8 +223,7 @@ def _predict(options: argparse.Namespace) -> int:
     if options.on_bad_row == "skip":
         options.on_bad_row = "mark"  # a line for each row: empty where there is no prediction
     if options.files == ["-"]:
-        options.n_features = model.n_features_in_
-        pieces = cli_stream.pieces(sys.stdin.buffer, options)
+        pieces = cli_stream.pieces(sys.stdin.buffer, options, model.n_features_in_)
     else:
         names = names_of(model) if options.columns is None else options.columns.split(",")
         source = source_of(

@@ -17,12 +17,15 @@ FILES = (
 )
 
 
-def add_reading(parser: Any) -> None:
+def add_reading(parser: Any, fitted: bool = False) -> None:
+    """Options for rows; a fitted model knows its features already."""
     parser.add_argument("files", nargs="+", metavar="FILE", help=FILES + "standard input")
     parser.add_argument("--target", metavar="NAME", help="column of targets (default: target, label or y)")
     parser.add_argument("--columns", metavar="A,B", help="columns of features (default: all others)")
-    parser.add_argument("--drop", metavar="A,B", help="columns that are neither: identifiers, texts")
-    parser.add_argument("--n-features", type=count, metavar="N", help="svmlight: features (default: found in a scan)")
+    if not fitted:
+        parser.add_argument("--drop", metavar="A,B", help="columns that are neither: identifiers, texts")
+        features = "svmlight: features (default: found in a scan)"
+        parser.add_argument("--n-features", type=count, metavar="N", help=features)
     parser.add_argument("--zero-based", action="store_true", help="svmlight: indices begin with 0, not 1")
     parser.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="default: stop")
     parser.add_argument(
@@ -80,7 +83,7 @@ def _columns(options: argparse.Namespace) -> Any:
     """What --columns and --drop say of a table, which is asked for only when its columns are known."""
     from .sources._arrow import AllBut
 
-    dropped = AllBut(options.drop.split(",")) if options.drop else None
+    dropped = AllBut(options.drop.split(",")) if getattr(options, "drop", None) is not None else None
     if options.columns is None:
         return dropped
     return [name for name in options.columns.split(",") if name not in (dropped or ())]

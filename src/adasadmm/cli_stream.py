@@ -26,11 +26,11 @@ BLOCK = 1000  # rows of a stream that are learnt together
 STREAM = "standard input"
 
 
-def pieces(stream: Any, options: Any, faults: Faults | None = None) -> Iterator[Piece]:
+def pieces(stream: Any, options: Any, features: int | None, faults: Faults | None = None) -> Iterator[Piece]:
     """svmlight lines from a stream, as they come."""
-    if options.n_features is None:
+    if features is None:
         raise SourceError("a stream does not tell how many features there will be: give --n-features")
-    parser = SvmlightSource([], options.zero_based, n_features=options.n_features)
+    parser = SvmlightSource([], options.zero_based, n_features=features)
     faults = Faults(options.on_bad_row) if faults is None else faults
     return parser.parsed(chunks_of_lines(stream, BLOCK, STREAM), STREAM, faults)
 
@@ -45,8 +45,9 @@ def learn(model: Any, stream: Any, options: Any) -> dict[str, Any]:
     if tell:
         print(Score.head, flush=True)
     try:
-        for piece in pieces(stream, options, faults):
+        for piece in pieces(stream, options, options.n_features, faults):
             X, y = plain(piece.X), np.asarray(piece.y)
+            _check_labels(y, classes)
             scores = _predicting.scores(model, X) if hasattr(model, "coef_") else None
             total.add(scores, y)
             last.add(scores, y)
@@ -141,6 +142,15 @@ def _lines(model: Any, X: Any, classifies: bool) -> list[str]:
 
 def _text(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _check_labels(y: np.ndarray, classes: np.ndarray | None) -> None:
+    strange = [] if classes is None else np.setdiff1d(y, classes).tolist()
+    if strange:
+        known = ",".join(f"{label:g}" for label in classes)  # type: ignore[union-attr]
+        raise SourceError(
+            f"{STREAM} has the label {strange[0]:g}, --classes are {known}: name all labels with --classes"
+        )
 
 
 def _classes(options: Any) -> np.ndarray:

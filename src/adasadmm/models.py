@@ -141,7 +141,7 @@ def load_model(
         _check_archive(data, most_unpacked(len(data), most_expansion))
         model = skops.loads(data, trusted=sorted(_own_types() | set(trusted)))
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
+        raise ModelError(f"{path} {error}") from None
     except _exceptions().UntrustedTypesFoundException as error:
         raise ModelError(
             f"{path} holds types that are not trusted: {error}. Name them in trusted=[...] only if you know who wrote "
@@ -171,6 +171,10 @@ def _fits(model: Any) -> bool:
 
 def _check_archive(data: bytes, most: float) -> None:
     """The version of the form, before anything else is read; and that nothing takes more memory than it should."""
+    if not data.startswith(b"PK"):
+        raise ModelError(
+            "is no model: save_model or adasadmm fit --model writes one, which adasadmm predict takes first"
+        )
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
         if any(m.compress_type != zipfile.ZIP_STORED for m in members) or sum(m.file_size for m in members) > len(data):

@@ -69,13 +69,23 @@ def _others(names: list[str], taken: Sequence[str], dropped: Sequence[str], plac
     unknown = [name for name in dropped if name not in names]
     if unknown:
         raise SourceError(f"{place} has no column {unknown[0]!r} to drop; it has {_some(names)}")
-    return [name for name in names if name not in taken and name not in dropped]
+    others = [name for name in names if name not in taken and name not in dropped]
+    if "" in others:
+        raise SourceError(
+            f"{place}: column {names.index('') + 1} has no name (to_csv of a frame writes its index so, unless "
+            "index=False); give it one, or name the features with columns= (on the command line: --drop '')"
+        )
+    return others
 
 
 def check_names(names: list[str], chosen: Chosen, place: str) -> None:
+    """Each column that is used must be there, once."""
     missing = [name for name in chosen.all if name not in names]
     if missing:
         raise SourceError(f"{place} has no column {_some(missing)}; it has {_some(names)}")
+    twice = [name for name in chosen.all if names.count(name) > 1]
+    if twice:
+        raise SourceError(f"{place} has two columns {twice[0]!r}: rename one, or leave both out")
 
 
 def _some(names: list[str]) -> str:
@@ -134,7 +144,8 @@ class TableSource(Source):
         place, first = f"{path}, {self.group_name} {group}", 0
         try:
             for batch in self._batches(path, group, self.chosen.all):
-                yield checked(to_piece(batch, self.chosen, place), self.n_features, first, faults)
+                piece = to_piece(batch, self.chosen, place)
+                yield checked(piece, self.n_features, first, faults, self.chosen.features)
                 first += batch.num_rows
         except SourceError:
             raise

@@ -18,6 +18,7 @@ from .._threads import ahead
 from ..matrices import WithIntercept
 
 __all__ = [
+    "BadRow",
     "Faults",
     "Gapped",
     "Lanes",
@@ -43,7 +44,11 @@ class SourceError(ValueError):
 
 
 class BadRow(SourceError):
-    """A row cannot be read; with ``on_bad_row="skip"`` it would be left out."""
+    """A row cannot be read; ``on_bad_row="skip"`` would leave it out, and the setting ``remedy`` may help more."""
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class SourceWarning(UserWarning):
@@ -98,9 +103,9 @@ class Faults:
         self.told: list[str] = []
         self.gaps: list[int] = []  # of the block that is read
 
-    def found(self, message: str) -> None:
+    def found(self, message: str, remedy: str | None = None) -> None:
         if self.stop:
-            raise BadRow(message)
+            raise BadRow(message, remedy)
         self.count += 1
         if len(self.told) < TOLD_FAULTS:
             self.told.append(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Sequence
@@ -9,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..matrices import Dense
+from ..matrices import Dense, as_rows
 from ._arrow import check_names, choose, pyarrow, to_piece
-from ._base import Faults, Piece, SourceError
-from ._gate import checked
+from ._base import BadRow, SourceError
+from ._gate import finite, in_words
 from ._text import BROKEN_STREAM, Chunk, TextSource, opened, rest_of_line
 
 __all__ = ["CsvSource"]
@@ -47,7 +48,7 @@ class CsvSource(TextSource):
         return b"".join(chunk.data.partition(b"\n")[1:]) if chunk.is_first else chunk.data
 
     def _parse(self, data: bytes, path: str) -> tuple[Any, Any, Any]:
-        from pyarrow import csv
+        from pyarrow import csv as tables
 
         pa = pyarrow()
         if not data.strip():
@@ -56,47 +57,51 @@ class CsvSource(TextSource):
         if self.text_target:
             kinds[self.chosen.target] = pa.string()  # type: ignore[index]
         try:
-            table = csv.read_csv(
+            table = tables.read_csv(
                 io.BytesIO(data),
-                csv.ReadOptions(use_threads=False, column_names=self.headers[path]),
-                csv.ParseOptions(delimiter=self.delimiter),
-                csv.ConvertOptions(column_types=kinds, include_columns=self.chosen.all, strings_can_be_null=True),
+                tables.ReadOptions(use_threads=False, column_names=self.headers[path]),
+                tables.ParseOptions(delimiter=self.delimiter),
+                tables.ConvertOptions(column_types=kinds, include_columns=self.chosen.all, strings_can_be_null=True),
             )
         except ValueError as error:
-            raise ValueError(self._in_words(str(error), path)) from None
+            raise self._in_words(error, path) from None
         X, y, weight, _ = to_piece(table, self.chosen, path)
-        for name, column in zip(self.chosen.features, X.T, strict=True):
-            if not np.isfinite(column).all():
-                value = column[~np.isfinite(column)][0]
-                raise ValueError(f"column {name!r} is {'empty' if np.isnan(value) else value}")
-        return checked(Piece(X, y, weight, path), self.n_features, 0, Faults("stop"))[:3]
+        others = [part for part in (y, weight) if part is not None]
+        for name, column in zip(self.chosen.all, [*X.T, *others], strict=True):
+            if not (good := finite(column)).all():
+                raise ValueError(in_words(name, column[~good][0]))
+        if weight is not None and weight.min(initial=0.0) < 0.0:
+            raise ValueError(f"column {self.chosen.weight!r} is {weight.min()}; a weight must be >= 0")
+        return as_rows(X), y, weight
 
-    def _in_words(self, message: str, path: str) -> str:
+    def _in_words(self, error: ValueError, path: str) -> ValueError:
         """What pyarrow says of a cell, with the name of its column."""
-        found = re.search(r"CSV column #(\d+):.*invalid value '(.*)'", message, flags=re.DOTALL)
+        found = re.search(r"CSV column #(\d+):.*invalid value '(.*)'", str(error), flags=re.DOTALL)
         if found is None:
-            return message
-        return f"column {self.headers[path][int(found[1])]!r} holds {found[2]!r}, which is no number"
+            return error
+        name = self.headers[path][int(found[1])]
+        remedy = "drop" if name in self.chosen.features else None
+        return BadRow(f"column {name!r} holds {found[2]!r}, which is no number", remedy)
 
     def _header(self, path: str) -> list[str]:
         """The names in the first line."""
-        from pyarrow import csv
-
-        line = _first_lines(path, 1)[0].strip()
-        if not line:
+        names = self._cells(path, _first_lines(path, 1)[0])
+        if not names:
             raise SourceError(f"{path} has no header: its first line must name the columns")
-        options = csv.ReadOptions(autogenerate_column_names=True, use_threads=False)
+        if len(names) == 1 and self.delimiter == "," and (";" in names[0] or "\t" in names[0]):
+            raise SourceError(f"{path}: its columns must be separated by commas, got {names[0][:80]!r}; save it so")
+        return names
+
+    def _cells(self, path: str, line: bytes) -> list[str]:
         try:
-            parsed = csv.read_csv(io.BytesIO(line + b"\n"), options, csv.ParseOptions(delimiter=self.delimiter))
-        except ValueError as error:
-            raise SourceError(f"{path}: its first line must name the columns: {error}: {line[:80]!r}") from None
-        return [str(column[0]) for column in parsed.columns]
+            return next(csv.reader([line.decode("utf-8-sig").strip("\r\n")], delimiter=self.delimiter), [])
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise SourceError(f"{path} is no text in UTF-8: {error}; save it as CSV UTF-8") from None
 
     def _target_is_text(self, path: str) -> bool:
         """Whether the first target is no number."""
-        lines = _first_lines(path, 2)
+        cells = self._cells(path, _first_lines(path, 2)[1])
         place = self.headers[path].index(self.chosen.target)  # type: ignore[arg-type]
-        cells = lines[1].decode("utf-8", "replace").strip().split(self.delimiter)
         try:
             float(cells[place] if place < len(cells) else "nan")
         except ValueError:

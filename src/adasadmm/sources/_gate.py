@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 from ..matrices import as_rows
 from ._base import Faults, Piece, SourceError
 
-__all__ = ["checked", "rows_of_a_block"]
+__all__ = ["checked", "finite", "in_words", "rows_of_a_block"]
 
 BLOCK_NUMBERS = 2**22  # in a dense block, unless its rows are told: 32 MiB
 
@@ -24,16 +25,21 @@ def rows_of_a_block(block_rows: int | None, features: int) -> int:
     return int(block_rows)
 
 
-def checked(piece: Piece, n_features: int | None, first: int, faults: Faults) -> Piece:
-    """A block through the gate. Rows that are not finite numbers are faults; ``first`` is the number of the first."""
+def checked(
+    piece: Piece, n_features: int | None, first: int, faults: Faults, names: Sequence[str] | None = None
+) -> Piece:
+    """A block through the gate. Rows that are not finite numbers are faults; ``first`` is the number of the first.
+
+    ``names`` are those of the features, where these have any.
+    """
     X, y, weight, place = piece
     try:
         rows = as_rows(X)
-        ends_well = all(_finite(part).all() for part in (y, weight)) and not (weight is not None and (weight < 0).any())
+        ends_well = all(finite(part).all() for part in (y, weight)) and not (weight is not None and (weight < 0).any())
     except ValueError:
         rows, ends_well = None, False
     if not ends_well or rows is None:
-        X, y, weight = _without_faults(X, y, weight, place, first, faults)
+        X, y, weight = _without_faults(piece, first, faults, names)
         rows = as_rows(X)
     if n_features is not None and rows.shape[1] != n_features:
         raise SourceError(f"{place} has {rows.shape[1]} features, expected {n_features}")
@@ -43,8 +49,10 @@ def checked(piece: Piece, n_features: int | None, first: int, faults: Faults) ->
     return faults.marked(Piece(rows, y, weight, place))
 
 
-def _without_faults(X: Any, y: Any, weight: Any, place: str, first: int, faults: Faults) -> tuple[Any, Any, Any]:
+def _without_faults(piece: Piece, first: int, faults: Faults, names: Sequence[str] | None) -> tuple[Any, Any, Any]:
     """Only the rows that are finite numbers; the others are told."""
+    X, y, weight, place = piece
+    parts: Any = (("target", y), ("sample_weight", weight))
     try:
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         X = X if X.dtype.kind == "f" else X.astype(np.float64)
@@ -57,19 +65,29 @@ def _without_faults(X: Any, y: Any, weight: Any, place: str, first: int, faults:
     bad = ~np.isfinite(entries.data)
     for i, j in zip(entries.row[bad], entries.col[bad], strict=True):
         if good[i]:
-            faults.found(f"{place}, row {first + i + 1}: the value of feature {j} is {X[i, j]}")
+            what = f"the value of feature {j} is {X[i, j]}" if names is None else in_words(names[j], X[i, j])
+            faults.found(f"{place}, row {first + i + 1}: {what}")
         good[i] = False
-    for name, part in (("target", y), ("sample_weight", weight)):
-        for i in np.flatnonzero(~_finite(part) | (_below_zero(part) if name == "sample_weight" else False)):
+    for name, part in parts:
+        for i in np.flatnonzero(~finite(part) | (_below_zero(part) if name == "sample_weight" else False)):
             if good[i]:
-                faults.found(f"{place}, row {first + i + 1}: the {name} is {part[i]!r}")
+                faults.found(f"{place}, row {first + i + 1}: the {name} is {_shown(part[i])}")
             good[i] = False
     if faults.mark:
         faults.gaps = np.cumsum(good)[~good].tolist()
     return X[good], None if y is None else y[good], None if weight is None else weight[good]
 
 
-def _finite(part: Any) -> np.ndarray:
+def in_words(name: str, value: Any) -> str:
+    """What is wrong with a value of a column that is no finite number."""
+    return f"column {name!r} is {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    return "empty" if value is None or value != value else str(value)
+
+
+def finite(part: Any) -> np.ndarray:
     """Which entries are finite; a text is, None is not."""
     if part is None:
         return np.ones(1, dtype=bool)

@@ -40,7 +40,10 @@ def resolved(paths: Any, kind: str | None = None) -> list[str]:
         else:
             some = sorted(glob.glob(path, recursive=True))
             if not some:
-                raise FileNotFoundError(2, "No such file or directory", path)
+                said = (
+                    "there is no such file or folder, and no match of a glob; check the name, and the folder you are in"
+                )
+                raise FileNotFoundError(2, said, path)
         found += some
     return found
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..matrices import as_rows
+from ._base import BadRow
 from ._text import TextSource
 
 __all__ = ["MOST_FEATURES", "SvmlightSource"]
@@ -25,19 +26,25 @@ class SvmlightSource(TextSource):
     def _parse(self, data: bytes, path: str) -> tuple[Any, Any, Any]:
         from sklearn.datasets import load_svmlight_file
 
-        most = self.n_features or MOST_FEATURES
         try:
-            X, y = load_svmlight_file(io.BytesIO(data), n_features=self.n_features, zero_based=self.zero_based)
+            X, y = load_svmlight_file(io.BytesIO(data), zero_based=self.zero_based)
         except OverflowError:
-            raise ValueError(f"an index beyond {most:,}, the most features; give n_features for more") from None
+            raise self._too_wide() from None
         except ValueError:
             if b"," in data.partition(b"\n")[0]:
                 raise ValueError(
                     "no svmlight text; a table must have a name in .csv, .tsv, .parquet or .arrow"
                 ) from None
             raise
-        if self.n_features is None and X.shape[1] > most:
-            raise ValueError(f"index {X.shape[1]:,} is beyond {most:,}, the most features; give n_features for more")
+        if X.shape[1] > (self.n_features or MOST_FEATURES):
+            raise self._too_wide()
+        if self.n_features is not None:
+            X.resize(len(y), self.n_features)
         if not np.isfinite(y).all():
             raise ValueError("the label must be finite")
         return as_rows(X, "the values of a row"), y, None
+
+    def _too_wide(self) -> BadRow:
+        told = self.n_features is not None
+        most = f"the {self.n_features:,} features" if told else f"{MOST_FEATURES:,}, the most features"
+        return BadRow(f"an index beyond {most}" + ("" if told else "; give n_features for more"), "n_features")

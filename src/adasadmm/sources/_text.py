@@ -181,7 +181,8 @@ class TextSource(Source):
         bad = self._bad_lines(lines, place, 0, faults.stop)
         for number, error in bad.items():
             text = lines[number].decode("utf-8", "replace").strip()
-            faults.found(f"{place}, line {chunk.line() + number}: {error}: {text[:80]!r}")
+            said = f"{place}, line {chunk.line() + number}: {error}: {text[:80]!r}"
+            faults.found(said, getattr(error, "remedy", None))
         if faults.mark:
             runs = (lines[last + 1 : number] for last, number in itertools.pairwise([-1, *bad]))
             faults.gaps = list(itertools.accumulate(self._parse(b"".join(run), place)[0].shape[0] for run in runs))
@@ -191,14 +192,14 @@ class TextSource(Source):
             first = chunk.line()
             raise SourceError(f"{place}, lines {first} to {first + len(lines) - 1}: {error}") from None
 
-    def _bad_lines(self, lines: list[bytes], path: str, first: int, only_one: bool) -> dict[int, str]:
+    def _bad_lines(self, lines: list[bytes], path: str, first: int, only_one: bool) -> dict[int, Exception]:
         """Numbers of the lines that cannot be parsed and why, by halving."""
         try:
             self._parse(b"".join(lines), path)
             return {}
         except BAD_LINES as error:
             if len(lines) == 1:
-                return {first: str(error)}
+                return {first: error}
         middle = len(lines) // 2
         bad = self._bad_lines(lines[:middle], path, first, only_one)
         if not (bad and only_one):
