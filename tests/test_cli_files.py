@@ -271,3 +271,19 @@ def test_a_label_of_a_stream_that_is_no_class_is_said(tmp_path, capsys, monkeypa
     feed(monkeypatch, b"1 1:1\n0 1:2\n")
     assert main(["fit", "-", "--n-features", "2", "--graph", "chain", "--model", str(tmp_path / "m"), "--quiet"]) == 2
     assert "has the label 0, --classes are -1,1: name all labels with --classes" in capsys.readouterr().err
+
+
+def test_a_fit_in_memory_tells_iterations_and_one_by_blocks_epochs(folder, tmp_path, capsys):
+    command = ["fit", str(folder / "valid.svm"), "--graph", "chain", "--model", str(tmp_path / "m"), "--quiet"]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "\niterations: " in out and "epochs" not in out
+    assert main([*command, "--epochs", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "\nepochs: 2\n" in out and "iterations" not in out
+
+
+def test_python_m_adasadmm_is_the_command():
+    run = subprocess.run([sys.executable, "-m", "adasadmm", "--version"], capture_output=True, text=True)
+    assert run.returncode == 0
+    assert run.stdout.startswith("adasadmm ")

@@ -69,6 +69,7 @@ ROOMS = [  # a file imports only files above it
     "cli_info",
     "cli_complete",
     "cli",
+    "__main__",
 ]
 
 

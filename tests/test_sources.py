@@ -353,6 +353,14 @@ def test_the_names_of_a_csv_file_are_texts_as_they_stand(tmp_path):
     assert sources.csv(path).feature_names == ["01", "1,e3", "true"]
 
 
+def test_true_and_false_in_a_csv_file_are_1_and_0(tmp_path):
+    path = write_text(tmp_path / "a.csv", b"a,b,y\nTrue,FALSE,1\nfalse,true,2\n")
+    assert gathered(sources.csv(path))[0].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    write_text(path, b"a,b,y\nTrue,FALSE,1\n,true,2\n")
+    with pytest.raises(SourceError, match="line 3: column 'a' is empty"):
+        sources.csv(path).summary
+
+
 def test_a_target_that_is_missing_in_a_table_is_said_in_words(tmp_path):
     import pyarrow.parquet as pq
 

@@ -175,7 +175,7 @@ def _fit(options: argparse.Namespace) -> int:
             "rows": found.rows,
             "features": found.features,
             "skipped": found.skipped,
-            "epochs": float(model.n_iter_),
+            "iterations" if model.solver in ("auto", "admm") else "epochs": int(model.n_iter_),
             "objective": _last_objective(model),
             "relative_gap": _as_json(model.dual_gap_),
             "seconds": _seconds(model),

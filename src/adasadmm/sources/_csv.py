@@ -41,7 +41,9 @@ class CsvSource(TextSource):
         if self.n_features not in (None, len(self.chosen.features)):
             raise SourceError(f"{self!r} has {len(self.chosen.features)} features, expected {self.n_features}")
         self.n_features, self.feature_names = len(self.chosen.features), self.chosen.features
-        self.text_target = self.chosen.target is not None and self._target_is_text(paths[0])
+        row = self._first_row(paths[0])
+        self.text_target = self.chosen.target is not None and _is_text(row.get(self.chosen.target, ""))
+        self.true_or_false = [name for name in self.chosen.features if row.get(name, "").lower() in ("true", "false")]
 
     def _body(self, chunk: Chunk) -> bytes:
         """Without the header; its line stays, empty."""
@@ -54,6 +56,7 @@ class CsvSource(TextSource):
         if not data.strip():
             return Dense(np.empty((0, len(self.chosen.features)))), np.empty(0), None
         kinds: dict[str, Any] = dict.fromkeys(self.chosen.all, pa.float64())
+        kinds |= dict.fromkeys(self.true_or_false, pa.bool_())  # 1 and 0
         if self.text_target:
             kinds[self.chosen.target] = pa.string()  # type: ignore[index]
         try:
@@ -98,15 +101,17 @@ class CsvSource(TextSource):
         except (UnicodeDecodeError, csv.Error) as error:
             raise SourceError(f"{path} is no text in UTF-8: {error}; save it as CSV UTF-8") from None
 
-    def _target_is_text(self, path: str) -> bool:
-        """Whether the first target is no number."""
-        cells = self._cells(path, _first_lines(path, 2)[1])
-        place = self.headers[path].index(self.chosen.target)  # type: ignore[arg-type]
-        try:
-            float(cells[place] if place < len(cells) else "nan")
-        except ValueError:
-            return cells[place] != ""
-        return False
+    def _first_row(self, path: str) -> dict[str, str]:
+        """The cells of the second line by their columns, which tell what is a text and what true or false."""
+        return dict(zip(self.headers[path], self._cells(path, _first_lines(path, 2)[1]), strict=False))
+
+
+def _is_text(cell: str) -> bool:
+    try:
+        float(cell or "nan")
+    except ValueError:
+        return True
+    return False
 
 
 def _first_lines(path: str, count: int) -> list[bytes]:
