@@ -428,6 +428,7 @@ def test_learnt_graphs_by_name():
         ("source,target,comment\n0,1,a\n3,1,b\n2,4,c\n", PLAIN),
         ("from,to,strength\nage, income, 1\nlat, income, 2\nrooms, long, 0.5\n", WEIGHTED),
         ("from,to\n0,1\n1,3\n2,4\n", PLAIN),
+        ("gene_x,gene_y\nage,income\nlat,income\nrooms,long\n", PLAIN),
         ("weight,To,From\n1,age,income\n2,lat,income\n.5,rooms,long\n", WEIGHTED),
         ("one,other,much\n0,1,1\n1,3,2\n2,4,.5\n", WEIGHTED),
         ('"age","income",1\n3,1,2\nrooms,long,0.5\n'.replace("3,1", "lat,income"), WEIGHTED),

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .labels import no_feature, places_of
+from .labels import nearest_name, no_feature, places_of
 
 __all__ = ["read_edges"]
 
@@ -59,7 +59,7 @@ def _lines(path: Any) -> Iterator[Line]:
 
 
 def _is_head(lines: list[Line], names: list[Any] | None) -> bool:
-    """Whether the first line holds words that head such columns, or texts above nothing but numbers.
+    """Whether the first line holds words that head such columns, or texts like no feature above edges that are known.
 
     Any other line is an edge: one that is misspelt must not pass for a header.
     """
@@ -69,7 +69,10 @@ def _is_head(lines: list[Line], names: list[Any] | None) -> bool:
     words = {cell.lower() for cell in head}
     if words & FIRST and words & SECOND:
         return not set(head[:2]) <= set(names or ())
-    return len(lines) > 1 and all(_is_number(cell) for line in lines[1:] for cell in line.cells)
+    if len(lines) < 2 or any(nearest_name(cell, names) for cell in head[:2]):
+        return False
+    ends = {cell for line in lines[1:] for cell in line.cells[:2]}
+    return ends <= set(names or ()) or all(map(_is_number, ends))
 
 
 def _columns(head: list[str]) -> tuple[int, int, int | None]:
