@@ -331,13 +331,18 @@ def test_a_bad_row_of_a_csv_file_is_named_or_skipped(row, message, tmp_path):
         (b"a,b,a,y\n1,2,3,1\n", "has two columns 'a': rename one"),
         (b",a,b,y\n0,1,2,1\n", r"column 1 has no name \(to_csv .*index=False.*--drop ''"),
         (b"a;b;y\n1;2;1\n", "columns must be separated by commas, got 'a;b;y'"),
-        ("a,b,y\n1,2,1\n".encode("utf-16"), "no text in UTF-8: .*; save it as CSV UTF-8"),
+        ("a,b,y\n1,2,1\n".encode("utf-16"), "first line cannot be read: .*; save it as CSV UTF-8"),
         (b"\n1,2\n", "has no header"),
     ],
 )
 def test_a_csv_file_of_another_form_is_a_clear_error(content, message, tmp_path):
     with pytest.raises(SourceError, match=rf"a\.csv.*{message}"):
         sources.csv(write_text(tmp_path / "a.csv", content))
+
+
+def test_a_text_that_is_not_read_may_be_of_any_encoding(tmp_path):
+    path = write_text(tmp_path / "a.csv", b"name,a,y \nJ\xfcrgen,1,1\n")
+    assert sources.csv(path, columns=["a"]).shape == (1, 1)
 
 
 def test_a_table_with_two_columns_of_one_name_is_a_clear_error(tmp_path):

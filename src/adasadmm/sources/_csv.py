@@ -88,22 +88,26 @@ class CsvSource(TextSource):
 
     def _header(self, path: str) -> list[str]:
         """The names in the first line."""
-        names = self._cells(path, _first_lines(path, 1)[0])
+        try:
+            names = self._cells(_first_lines(path, 1)[0].decode("utf-8-sig"))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise SourceError(f"{path}: its first line cannot be read: {error}; save it as CSV UTF-8") from None
         if not names:
             raise SourceError(f"{path} has no header: its first line must name the columns")
         if len(names) == 1 and self.delimiter == "," and (";" in names[0] or "\t" in names[0]):
-            raise SourceError(f"{path}: its columns must be separated by commas, got {names[0][:80]!r}; save it so")
+            raise SourceError(f"{path}: its columns must be separated by commas, got {names[0][:80]!r}")
         return names
 
-    def _cells(self, path: str, line: bytes) -> list[str]:
-        try:
-            return next(csv.reader([line.decode("utf-8-sig").strip("\r\n")], delimiter=self.delimiter), [])
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise SourceError(f"{path} is no text in UTF-8: {error}; save it as CSV UTF-8") from None
+    def _cells(self, line: str) -> list[str]:
+        return next(csv.reader([line.strip(" \r\n")], delimiter=self.delimiter), [])
 
     def _first_row(self, path: str) -> dict[str, str]:
         """The cells of the second line by their columns, which tell what is a text and what true or false."""
-        return dict(zip(self.headers[path], self._cells(path, _first_lines(path, 2)[1]), strict=False))
+        line = _first_lines(path, 2)[1].decode("utf-8", "replace")
+        try:
+            return dict(zip(self.headers[path], self._cells(line), strict=False))
+        except csv.Error:  # a bad row like any other, told or skipped when it is read
+            return {}
 
 
 def _is_text(cell: str) -> bool:
