@@ -430,9 +430,10 @@ def test_many_killed_runs_end_with_the_same_bits(tmp_path):
 # --- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
 SCRIPT = """
-import json, sys, time
+import json, signal, sys, time
 import numpy as np
 from adasadmm import Checkpoint, GraphGuidedClassifier
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores Ctrl-C
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 20))
 y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0, "yes", "no")
