@@ -27,7 +27,8 @@ test-all: $(VENV)/bench docs browser
 # newer ones beside them have changed; that is not ours to mend.
 LOWEST := .lowest
 test-lowest: $(LOWEST)/ready
-	NUMBA_CACHE_DIR=$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n 2 -q -m "not slow" -W ignore::DeprecationWarning
+	NUMBA_CACHE_DIR=$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n 2 -q -m "not slow" \
+	  -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning
 
 $(LOWEST)/ready: pyproject.toml tests/lowest.py
 	test -d $(LOWEST) || $(PYTHON) -m venv $(LOWEST)

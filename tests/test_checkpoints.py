@@ -452,7 +452,9 @@ for case in sys.argv[1:]:
         model.fit(X, y, checkpoint=Checkpoint(folder, every=1000), resume=True)
         print(json.dumps({"coef": model.coef_.tolist()}), flush=True)
     except KeyboardInterrupt:
-        at, same, cpu = time.monotonic(), vars(model) == before, time.process_time()
+        at, same = time.monotonic(), vars(model) == before
+        time.sleep(0.5)  # for threads to come to the end of what they are at
+        cpu = time.process_time()
         time.sleep(0.5)
         said = {"at": at, "same": same, "fitted": hasattr(model, "coef_"), "busy": time.process_time() - cpu}
         print(json.dumps(said), flush=True)
@@ -488,7 +490,7 @@ def test_ctrl_c_gives_back_the_prompt_with_the_checkpoint_written(tmp_path):
             said, seconds = press_ctrl_c(process, folder)
             assert seconds < 1.0
             assert said["same"] and said["fitted"] == (warm == "warm")
-            assert said["busy"] < 0.3  # nothing goes on in the background
+            assert said["busy"] < 0.1  # nothing goes on in the background
             assert len(list(folder.rglob("checkpoint-*"))) == (2 if warm == "several" else 1)
 
 
