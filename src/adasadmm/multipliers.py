@@ -70,8 +70,8 @@ class MultiplierRun(BatchRun):
         self.separable = _separable(problem)
         self.newton_steps = 0
         self.allowed = math.inf  # what Newton may leave over, as a cost of the dual value
-        few = problem.sampled(max(SAMPLE, SAMPLE_A_FEATURE * problem.d))
-        self.sample = few if SAMPLED * few.n <= problem.n else problem
+        count = max(SAMPLE, SAMPLE_A_FEATURE * problem.d)
+        self.sample = problem.sampled(count) if SAMPLED * count <= problem.n else problem
         self._measure(self.sample)
         if self.state.w.any():
             self.beta_z, self.beta = WARM * self.beta_z, WARM * self._first_beta()
@@ -117,9 +117,11 @@ class MultiplierRun(BatchRun):
                 self.advance(1)
             except np.linalg.LinAlgError:
                 return False
-            if not self.is_finite() or self.certify().relative_gap <= gap:
-                break
-        return self.is_finite() and self.certify().relative_gap <= gap
+            if not self.is_finite():
+                return False
+            if self.certify().relative_gap <= gap:
+                return True
+        return False
 
     def advance(self, iterations: int) -> None:
         """Do some iterations: the minimum of L_beta, the duals' step, and a larger beta where that was easy."""
@@ -320,8 +322,10 @@ class MultiplierRun(BatchRun):
 
 def _equal(one: Any, other: Any) -> bool:
     """Whether two arrays, or two tuples of them, hold the same."""
-    if one is other or not isinstance(one, tuple):
-        return one is other or np.array_equal(one, other)
+    if one is other:
+        return True
+    if not isinstance(one, tuple):
+        return np.array_equal(one, other)
     return isinstance(other, tuple) and len(one) == len(other) and all(map(_equal, one, other))
 
 
