@@ -14,7 +14,7 @@ import numpy as np
 import page
 
 from adasadmm import ADMM, ALM, Problem, Status, datasets, solve
-from adasadmm.experiments.bench import problem_of, rows_and_graph
+from adasadmm.paper.bench import problem_of, rows_and_graph
 
 GAPS = (1e-2, 1e-3, 1e-4, 1e-6)
 MOST_ITERATIONS = 3000

@@ -9,7 +9,7 @@ import numpy as np
 import page
 
 from adasadmm import AdaSADMM, datasets, solve
-from adasadmm.experiments.cells import prepare
+from adasadmm.paper.cells import prepare
 
 SIZES = (2, 4, 8, 16, 32)
 SEEDS = range(3)

@@ -13,7 +13,8 @@ import numpy as np
 import page
 from tuning import problem_of, tell
 
-from adasadmm import ALM, AdaSADMM, Hinge, Logistic, ascent, duality, solve
+from adasadmm import ALM, AdaSADMM, Hinge, Logistic, solve
+from adasadmm.certificates import ascent, duality
 
 DATA = ("svmguide3", "splice", "mushrooms", "news20", "digits", "a9a", "w8a")
 PASSES = (0, 1, 2, 5, 10, 20)

@@ -214,8 +214,8 @@ def peer() -> str:
 def sizes() -> str:
     """What a round sends, and what a row costs."""
     from adasadmm import L1, Hinge, Problem, graphs
-    from adasadmm.rounds import packed
-    from adasadmm.stochastic import StochasticRun
+    from adasadmm.solvers.rounds import packed
+    from adasadmm.solvers.stochastic import StochasticRun
 
     lines = []
     for d in (10_000, 1_000_000):

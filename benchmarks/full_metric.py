@@ -10,7 +10,7 @@ import page
 import scipy.sparse as sp
 
 from adasadmm import L1, AdaSADMM, Full, Hinge, Problem, datasets, graphs, solve
-from adasadmm.experiments.cells import prepare
+from adasadmm.paper.cells import prepare
 
 ETAS = {"splice": (1 / 16, 1 / 8, 1 / 4, 1.0), "mushrooms": (1 / 4, 1.0, 4.0)}  # where it matters; else 1
 ROWS, FEATURES, NON_ZEROS = 100_000, 1_000, 50

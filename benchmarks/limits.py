@@ -14,7 +14,7 @@ import page
 from row_visit import problem_of
 
 from adasadmm import ADMM, ALM, AdaSADMM, Problem, solve
-from adasadmm._threads import one_blas_thread
+from adasadmm._core.threads import one_blas_thread
 
 
 def seconds(work: Callable[[], object]) -> float:

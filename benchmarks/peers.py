@@ -27,8 +27,8 @@ import page
 from limited import in_time
 
 from adasadmm import ADMM, ALM, AdaSADMM, GraphGuidedClassifier, Problem, solve
-from adasadmm.experiments.bench import problem_of, rows_and_graph
-from adasadmm.experiments.peers import CVXPY, by_cvxpy
+from adasadmm.paper.bench import problem_of, rows_and_graph
+from adasadmm.paper.peers import CVXPY, by_cvxpy
 
 ACCURACIES = (1e-2, 1e-3, 1e-4)
 TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
 from adasadmm import ADMM, L1, SADMM, AdaSADMM, Hinge, Problem, datasets, graphs, solve
-from adasadmm.experiments.cells import scaled
+from adasadmm.paper.cells import scaled
 
 SEEDS = range(5)
 SCALINGS = {

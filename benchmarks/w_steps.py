@@ -17,7 +17,7 @@ import scipy.linalg
 from row_visit import problem_of
 
 from adasadmm import AdaSADMM, Full, Problem, solve
-from adasadmm._threads import one_blas_thread
+from adasadmm._core.threads import one_blas_thread
 
 REPEATS = 5
 

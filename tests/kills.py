@@ -7,7 +7,8 @@ import time
 
 import numpy as np
 
-from adasadmm import L1, Checkpoint, Hinge, Problem, SquaredHinge, checkpoints, graphs, solve, sources, stochastic
+from adasadmm import L1, Checkpoint, Hinge, Problem, SquaredHinge, checkpoints, graphs, solve, sources
+from adasadmm.solvers import stochastic
 
 FIELDS = ("w", "v", "theta", "w_mean", "v_mean", "w_average", "w_feasible")
 WRITE_SECONDS = 0.005  # a write takes about so long in a child, so that kills land in some

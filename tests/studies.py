@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adasadmm.report import Claim, Failure, Known, LearntGraph, Setting, Study
+from adasadmm.paper.report import Claim, Failure, Known, LearntGraph, Setting, Study
 
 HOSTILE = """<script>alert(1)</script> | "quoted" & 'single' $x </script> <!-- {{ 7 * 7 }}"""
 
@@ -127,7 +127,7 @@ def graph(dataset, nodes=60, edges=100):
 
 def showcase():
     """A demo that was not run: two data sets, an image and a graph."""
-    from adasadmm.report.showcase import Line, Showcase, WeightMap
+    from adasadmm.paper.report.showcase import Line, Showcase, WeightMap
 
     epoch = [0.5, 1.0, 1.5, 2.0]
     names = ("SADMM, 1/(gamma t)", "Ada-SADMM, diagonal", "Ada-SADMM, full")

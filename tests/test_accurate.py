@@ -24,11 +24,12 @@ from cases import (
 )
 from references import NAMES, TOLERANCE, reference
 
-from adasadmm import ASVRGADMM, L1, SPDHG, SVRGADMM, Hinge, Logistic, Problem, Status, losses, parts, solve
-from adasadmm._jit import is_registered
-from adasadmm.accurate import AccurateRun
-from adasadmm.matrices import WithIntercept, as_rows
-from adasadmm.scaling import scaling
+from adasadmm import ASVRGADMM, L1, SPDHG, SVRGADMM, Hinge, Logistic, Problem, Status, losses, solve
+from adasadmm._core.jit import is_registered
+from adasadmm.certificates.scaling import scaling
+from adasadmm.linalg.matrices import WithIntercept, as_rows
+from adasadmm.solvers import parts
+from adasadmm.solvers.accurate import AccurateRun
 
 SMOOTH = ("squared-hinge", "logistic", "squared", "huber")
 VISITS = np.random.default_rng(5).integers(N, size=70)  # 8 epochs and a part of one; batches of 3 leave a shorter one

@@ -42,14 +42,14 @@ from adasadmm import (
     Squared,
     Status,
     Zero,
-    elimination,
     graphs,
     metrics,
-    parts,
     solve,
     stepsizes,
 )
-from adasadmm.stochastic import StochasticRun
+from adasadmm.linalg import elimination
+from adasadmm.solvers import parts
+from adasadmm.solvers.stochastic import StochasticRun
 
 
 def whole_product():

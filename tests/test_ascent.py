@@ -15,11 +15,10 @@ from adasadmm import (
     Problem,
     Quantile,
     Squared,
-    ascent,
-    duality,
     graphs,
     solve,
 )
+from adasadmm.certificates import ascent, duality
 
 ids = {"ids": lambda part: type(part).__name__}
 

@@ -23,20 +23,8 @@ from cases import (
     run_interpreted,
 )
 
-from adasadmm import (
-    ADMM,
-    L1,
-    Box,
-    Problem,
-    Squared,
-    SquaredHinge,
-    Stack,
-    Status,
-    Zero,
-    batch,
-    penalties,
-    solve,
-)
+from adasadmm import ADMM, L1, Box, Problem, Squared, SquaredHinge, Stack, Status, Zero, penalties, solve
+from adasadmm.solvers import batch
 
 BALANCING = oracle.Balancing(batch.FIRST_BETA, batch.BALANCED_AT, batch.BALANCE_LIMITS, batch.BALANCE_DEADBAND)
 

@@ -14,8 +14,8 @@ import pytest
 
 from adasadmm import ADMM, datasets, solve
 from adasadmm.cli import main
-from adasadmm.experiments import bench, peers
-from adasadmm.report.race import ACCURACIES, Lane
+from adasadmm.paper import bench, peers
+from adasadmm.paper.report.race import ACCURACIES, Lane
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 

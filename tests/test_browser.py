@@ -6,7 +6,7 @@ import pytest
 import studies
 from studies import ALGORITHMS, DATASETS
 
-from adasadmm.report import write_page
+from adasadmm.paper.report import write_page
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -213,7 +213,7 @@ def test_without_javascript_all_but_the_curves_can_be_read(browser, pages):
 
 @pytest.mark.parametrize("width", [400, 1200])
 def test_the_page_of_the_demo(driver, tmp_path, width):
-    from adasadmm.report.showcase import write_showcase
+    from adasadmm.paper.report.showcase import write_showcase
 
     files = write_showcase(studies.showcase(), tmp_path)
     open_page(driver, tmp_path, width, files[0].name)

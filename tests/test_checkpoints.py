@@ -42,9 +42,9 @@ from adasadmm import (
     graphs,
     solve,
     sources,
-    stochastic,
 )
 from adasadmm.checkpoints import CheckpointError, Keeper
+from adasadmm.solvers import stochastic
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 6))

@@ -13,7 +13,7 @@ import pytest
 
 from adasadmm import cli, load_model
 from adasadmm.cli import main
-from adasadmm.cli_complete import SCRIPTS, candidates
+from adasadmm.cli.complete import SCRIPTS, candidates
 
 COMMANDS = ("demo", "fit", "predict", "graph", "reproduce", "bench", "info", "completion")
 compiled = pytest.mark.compiled  # too slow without the compiler
@@ -127,7 +127,7 @@ def test_a_fault_of_our_own_is_one_line_and_with_debug_a_traceback(monkeypatch, 
     def broken():
         raise RuntimeError("oh no")
 
-    monkeypatch.setattr("adasadmm.cli_info.about", broken)
+    monkeypatch.setattr("adasadmm.cli.info.about", broken)
     code, line = said(capsys, "info")
     assert code == 1 and "RuntimeError: oh no" in line and "--debug" in line
     with pytest.raises(RuntimeError):
@@ -138,7 +138,7 @@ def test_ctrl_c_is_130(monkeypatch, capsys):
     def stopped():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("adasadmm.cli_info.about", stopped)
+    monkeypatch.setattr("adasadmm.cli.info.about", stopped)
     assert said(capsys, "info") == (130, "adasadmm: stopped")
 
 
@@ -165,7 +165,7 @@ def test_units_do_not_spoil_a_fit_in_memory(table, capsys):
 
 @compiled
 def test_rows_that_do_not_fit_in_memory_are_streamed(table, capsys, monkeypatch):
-    monkeypatch.setattr("adasadmm.cli_memory.MOST_ENTRIES", 10)
+    monkeypatch.setattr("adasadmm.cli.memory.MOST_ENTRIES", 10)
     assert main([*FIT, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["epochs"] == 2
     assert said(capsys, *FIT, "--scale")[0] == 2

@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from adasadmm import GraphGuidedClassifier, sources
 from adasadmm.cli import main
-from adasadmm.matrices import plain
+from adasadmm.linalg.matrices import plain
 from adasadmm.models import load_model, save_model
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from adasadmm.cli import main
-from adasadmm.experiments import demo
-from adasadmm.report.showcase import Line
+from adasadmm.paper import demo
+from adasadmm.paper.report.showcase import Line
 
 pytestmark = [pytest.mark.slow, pytest.mark.compiled]  # a whole run; far too slow without the compiler
 
@@ -62,6 +62,6 @@ def test_the_page_holds_its_pictures_and_asks_for_nothing(shown):
 
 
 def test_without_its_extras_the_demo_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.setattr("adasadmm.cli_demo.find_spec", lambda name: None)
+    monkeypatch.setattr("adasadmm.cli.demo.find_spec", lambda name: None)
     assert main(["demo"]) == 1
     assert 'pip install "adasadmm[cli,report]"' in capsys.readouterr().err

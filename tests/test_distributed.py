@@ -31,7 +31,7 @@ from adasadmm import (
 from adasadmm.cli import main
 from adasadmm.distributed._work import Told
 from adasadmm.models import load_model
-from adasadmm.stochastic import StochasticRun
+from adasadmm.solvers.stochastic import StochasticRun
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")

@@ -19,24 +19,14 @@ from fuzz import KINDS, MEMORY, PROBLEM, fuzz
 from lowest import PYPROJECT, constraints
 from steady import FEWER, SOLVERS, growth
 
-from adasadmm import (
-    ADMM,
-    ALM,
-    AdaSADMM,
-    Checkpoint,
-    GraphGuidedClassifier,
-    _files,
-    load_model,
-    save_model,
-    solve,
-    sources,
-)
+from adasadmm import ADMM, ALM, AdaSADMM, Checkpoint, GraphGuidedClassifier, load_model, save_model, solve, sources
+from adasadmm._core import files as _files
 from adasadmm.checkpoints import CheckpointError
 from adasadmm.cli import main
-from adasadmm.experiments.cells import Cell
-from adasadmm.experiments.contest import Options
-from adasadmm.experiments.store import Store
 from adasadmm.models import MEMBER, ModelError
+from adasadmm.paper.cells import Cell
+from adasadmm.paper.contest import Options
+from adasadmm.paper.store import Store
 from adasadmm.sources import SourceError, _text
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -6,8 +6,9 @@ import pytest
 import scipy.sparse as sp
 from cases import INTERPRETED, METRICS, STEPS, assert_close
 
-from adasadmm import L1, AdaSADMM, Full, Hinge, L2Squared, Poisson, Problem, datasets, dense, graphs, metrics, solve
-from adasadmm.matrices import to_scipy
+from adasadmm import L1, AdaSADMM, Full, Hinge, L2Squared, Poisson, Problem, datasets, graphs, metrics, solve
+from adasadmm.linalg import dense
+from adasadmm.linalg.matrices import to_scipy
 
 
 def root(G):

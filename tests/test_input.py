@@ -27,7 +27,7 @@ from adasadmm import (
     metrics,
     solve,
 )
-from adasadmm import parts as loop_parts
+from adasadmm.solvers import parts as loop_parts
 
 X = np.array([[1.0, 2.0], [0.5, -1.0], [-1.0, 0.3]])
 Y = np.array([1.0, -1.0, 1.0])

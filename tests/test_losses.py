@@ -5,11 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from adasadmm import losses
-from adasadmm._jit import compiled, is_registered
+from adasadmm._core.jit import compiled, is_registered
 from adasadmm.losses import (
     EpsilonInsensitive,
     Hinge,

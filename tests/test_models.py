@@ -28,9 +28,9 @@ from adasadmm import (
     StructuredClassifier,
     StructuredRegressor,
     load_model,
+    models as models_on_disk,
     save_model,
 )
-from adasadmm import models as models_on_disk
 from adasadmm.models import MEMBER, ModelError
 
 RNG = np.random.default_rng(0)

@@ -20,9 +20,9 @@ from adasadmm import (
     SquaredHinge,
     Status,
     graphs,
-    multipliers,
     solve,
 )
+from adasadmm.solvers import multipliers
 
 LOSSES = (Hinge(), Logistic(), Squared())
 ids = {"ids": lambda part: type(part).__name__}

@@ -23,9 +23,9 @@ from adasadmm import (
     Status,
     StructuredRegressor,
     graphs,
-    matrices,
     solve,
 )
+from adasadmm.linalg import matrices
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5))

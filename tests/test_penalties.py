@@ -7,11 +7,10 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from adasadmm import penalties
-from adasadmm._jit import compiled
+from adasadmm._core.jit import compiled
 from adasadmm.penalties import (
     L1,
     Box,

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from adasadmm import L1, SADMM, AdaSADMM, Hinge, Problem, elimination, graphs, quadratics, solve
-from adasadmm.matrices import as_csr
+from adasadmm import L1, SADMM, AdaSADMM, Hinge, Problem, graphs, solve
+from adasadmm.linalg import elimination, quadratics
+from adasadmm.linalg.matrices import as_csr
 
 RNG = np.random.default_rng(3)
 

@@ -12,10 +12,10 @@ import pytest
 import studies
 from studies import ALGORITHMS, DATASETS, HOSTILE, KNOWN
 
-from adasadmm.report import Claim, LearntGraph, table, write_figure, write_page
-from adasadmm.report.compare import Compared, conclusion, optimum, rows
-from adasadmm.report.curves import curves, horizon
-from adasadmm.report.drawing import draw
+from adasadmm.paper.report import Claim, LearntGraph, table, write_figure, write_page
+from adasadmm.paper.report.compare import Compared, conclusion, optimum, rows
+from adasadmm.paper.report.curves import curves, horizon
+from adasadmm.paper.report.drawing import draw
 
 SVG = "{http://www.w3.org/2000/svg}"
 VOID = {"meta", "input", "br", "link", "img"}
@@ -295,7 +295,7 @@ def test_a_drawing_has_each_node_in_its_frame_and_leaves_out_only_the_smallest()
     ("package", "call"), [("matplotlib", "write_figure"), ("plotly", "write_page"), ("jinja2", "write_page")]
 )
 def test_a_missing_package_is_named_with_what_to_install(package, call, tmp_path, monkeypatch):
-    import adasadmm.report
+    import adasadmm.paper.report
 
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)

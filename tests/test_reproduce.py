@@ -12,13 +12,14 @@ from concurrent.futures import BrokenExecutor
 import numpy as np
 import pytest
 
-from adasadmm import _files, datasets
+from adasadmm import datasets
+from adasadmm._core import files as _files
 from adasadmm.cli import main
-from adasadmm.experiments import reproduce, store
-from adasadmm.experiments.cells import Cell, prepare
-from adasadmm.experiments.claims import claims
-from adasadmm.experiments.contest import ALGORITHMS, PAPERS
-from adasadmm.experiments.settings import PAPER_TABLE, PENALTY
+from adasadmm.paper import reproduce, store
+from adasadmm.paper.cells import Cell, prepare
+from adasadmm.paper.claims import claims
+from adasadmm.paper.contest import ALGORITHMS, PAPERS
+from adasadmm.paper.settings import PAPER_TABLE, PENALTY
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 
@@ -272,7 +273,7 @@ def test_a_write_that_meets_a_limit_leaves_the_old_file(tmp_path):
     path = tmp_path / "file"
     _files.write_whole(path, "old")
     code = (
-        "import resource, sys; from adasadmm._files import write_whole\n"
+        "import resource, sys; from adasadmm._core.files import write_whole\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "write_whole(sys.argv[1], 'x' * 100_000)"
     )

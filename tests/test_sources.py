@@ -29,7 +29,7 @@ from adasadmm import (
     sources,
     theory,
 )
-from adasadmm.matrices import plain
+from adasadmm.linalg.matrices import plain
 from adasadmm.sources import SourceError, SourceWarning
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler

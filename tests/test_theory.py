@@ -9,19 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import oracle
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from references import reference
 
 from adasadmm import losses, metrics, penalties, theory
+from adasadmm._solve import solve
+from adasadmm.linalg.matrices import to_scipy
 from adasadmm.losses import Quantile
-from adasadmm.matrices import to_scipy
 from adasadmm.metrics import Diagonal, Full
 from adasadmm.penalties import L1
 from adasadmm.problem import Problem
-from adasadmm.solve import solve
-from adasadmm.solvers import ADMM, OADMM, SADMM, AdaSADMM
+from adasadmm.solvers._records import ADMM, OADMM, SADMM, AdaSADMM
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 

@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
-from adasadmm import ADMM, L1, GraphGuidedClassifier, Hinge, Problem, _threads, graphs, products, solve
-from adasadmm._threads import one_blas_thread
+from adasadmm import ADMM, L1, GraphGuidedClassifier, Hinge, Problem, graphs, solve
+from adasadmm._core import threads as _threads
+from adasadmm._core.threads import one_blas_thread
+from adasadmm.linalg import products
 
 
 def blas_threads():

@@ -8,8 +8,8 @@ import math
 import numpy as np
 from benchopt import BaseObjective
 
-from adasadmm import duality
-from adasadmm.experiments.bench import problem_of
+from adasadmm.certificates import duality
+from adasadmm.paper.bench import problem_of
 
 
 class Objective(BaseObjective):

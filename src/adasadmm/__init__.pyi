@@ -1,83 +1,65 @@
-"""What a type checker and an editor see; at run time `__init__.py` loads each name when it is first asked for."""
+"""The public names: type checkers read this list, and `__init__.py` loads each name from it on first use."""
 
-from . import averages, datasets, distributed, graphs, losses, metrics, penalties, sources, stepsizes, theory
-from .checkpoints import Checkpoint
-from .estimators import (
-    ConvergenceDisplay,
-    GraphGuidedClassifier,
-    GraphGuidedClassifierCV,
-    GraphGuidedRegressor,
-    GraphGuidedRegressorCV,
-    GraphWeightsDisplay,
-    PathDisplay,
-    StructuredClassifier,
-    StructuredRegressor,
+from . import (
+    averages as averages,
+    datasets as datasets,
+    distributed as distributed,
+    graphs as graphs,
+    losses as losses,
+    metrics as metrics,
+    penalties as penalties,
+    sources as sources,
+    stepsizes as stepsizes,
+    theory as theory,
 )
-from .losses import EpsilonInsensitive, Hinge, Huber, Logistic, Poisson, Quantile, Squared, SquaredHinge
-from .metrics import Diagonal, Full, Identity
-from .models import load_model, save_model
-from .penalties import L1, Box, ElasticNet, GroupL2, L2Ball, L2Squared, NonNegative, Simplex, Stack, Zero
-from .problem import Problem
-from .solve import solve
-from .solvers import ADMM, ALM, ASVRGADMM, OADMM, SADMM, SPDHG, SVRGADMM, AdaSADMM
-from .trace import Result, Status
+from ._solve import solve as solve
+from .certificates.trace import Result as Result, Status as Status
+from .checkpoints import Checkpoint as Checkpoint
+from .estimators import (
+    ConvergenceDisplay as ConvergenceDisplay,
+    GraphGuidedClassifier as GraphGuidedClassifier,
+    GraphGuidedClassifierCV as GraphGuidedClassifierCV,
+    GraphGuidedRegressor as GraphGuidedRegressor,
+    GraphGuidedRegressorCV as GraphGuidedRegressorCV,
+    GraphWeightsDisplay as GraphWeightsDisplay,
+    PathDisplay as PathDisplay,
+    StructuredClassifier as StructuredClassifier,
+    StructuredRegressor as StructuredRegressor,
+)
+from .losses import (
+    EpsilonInsensitive as EpsilonInsensitive,
+    Hinge as Hinge,
+    Huber as Huber,
+    Logistic as Logistic,
+    Poisson as Poisson,
+    Quantile as Quantile,
+    Squared as Squared,
+    SquaredHinge as SquaredHinge,
+)
+from .metrics import Diagonal as Diagonal, Full as Full, Identity as Identity
+from .models import load_model as load_model, save_model as save_model
+from .penalties import (
+    L1 as L1,
+    Box as Box,
+    ElasticNet as ElasticNet,
+    GroupL2 as GroupL2,
+    L2Ball as L2Ball,
+    L2Squared as L2Squared,
+    NonNegative as NonNegative,
+    Simplex as Simplex,
+    Stack as Stack,
+    Zero as Zero,
+)
+from .problem import Problem as Problem
+from .solvers import (
+    ADMM as ADMM,
+    ALM as ALM,
+    ASVRGADMM as ASVRGADMM,
+    OADMM as OADMM,
+    SADMM as SADMM,
+    SPDHG as SPDHG,
+    SVRGADMM as SVRGADMM,
+    AdaSADMM as AdaSADMM,
+)
 
 __version__: str
-
-__all__ = [
-    "ADMM",
-    "ALM",
-    "ASVRGADMM",
-    "L1",
-    "OADMM",
-    "SADMM",
-    "SPDHG",
-    "SVRGADMM",
-    "AdaSADMM",
-    "Box",
-    "Checkpoint",
-    "ConvergenceDisplay",
-    "Diagonal",
-    "ElasticNet",
-    "EpsilonInsensitive",
-    "Full",
-    "GraphGuidedClassifier",
-    "GraphGuidedClassifierCV",
-    "GraphGuidedRegressor",
-    "GraphGuidedRegressorCV",
-    "GraphWeightsDisplay",
-    "GroupL2",
-    "Hinge",
-    "Huber",
-    "Identity",
-    "L2Ball",
-    "L2Squared",
-    "Logistic",
-    "NonNegative",
-    "PathDisplay",
-    "Poisson",
-    "Problem",
-    "Quantile",
-    "Result",
-    "Simplex",
-    "Squared",
-    "SquaredHinge",
-    "Stack",
-    "Status",
-    "StructuredClassifier",
-    "StructuredRegressor",
-    "Zero",
-    "averages",
-    "datasets",
-    "distributed",
-    "graphs",
-    "load_model",
-    "losses",
-    "metrics",
-    "penalties",
-    "save_model",
-    "solve",
-    "sources",
-    "stepsizes",
-    "theory",
-]

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import averages, losses, metrics, penalties, stepsizes
-from ._jit import at, compiled, generic, inlined, is_registered
-from .matrices import add_row, differences, row_dot
+from ._core.jit import at, compiled, generic, inlined, is_registered
+from .linalg.matrices import add_row, differences, row_dot
+from .linalg.quadratics import Separable
 from .problem import GeneralB, NegativeIdentity, Problem
-from .quadratics import Separable
 
 __all__ = [
     "Edgewise",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import generic
+from ._core.jit import generic
 
 __all__ = ["Last", "Polynomial", "StepWeighted", "Uniform", "weight"]
 

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import __version__
-from ._files import check_arrays, write_whole
-from .trace import Status, Trace
+from ._core.files import check_arrays, write_whole
+from .certificates.trace import Status, Trace
 
 __all__ = ["Checkpoint", "CheckpointError", "Keeper", "fingerprint"]
 

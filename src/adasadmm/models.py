@@ -22,9 +22,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
-from ._files import MOST_EXPANSION, check_arrays, most_unpacked, write_whole
-from .stochastic import StochasticRun
-from .trace import Trace
+from ._core.files import MOST_EXPANSION, check_arrays, most_unpacked, write_whole
+from .certificates.trace import Trace
+from .solvers.stochastic import StochasticRun
 
 __all__ = ["ModelError", "load_model", "save_model"]
 
@@ -37,17 +37,17 @@ HOMES = (
     "penalties.norms",
     "penalties.sets",
     "penalties.stack",
-    "matrices",
-    "elimination",
-    "quadratics",
+    "linalg.matrices",
+    "linalg.elimination",
+    "linalg.quadratics",
     "metrics.diagonal",
     "metrics.full",
     "stepsizes",
     "averages",
     "algorithm",
-    "gradients",
-    "solvers",
-    "trace",
+    "solvers.gradients",
+    "solvers._records",
+    "certificates.trace",
     "estimators._fitting",
     "estimators.graph_guided",
     "estimators.path",

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from . import blocks, losses, matrices, penalties, products
-from .blocks import Block, ToBlock
-from .gates import as_gamma, as_penalty, as_set, checked
-from .matrices import CSR, as_csr, as_part, as_vector, to_scipy
-from .sources import Piece, Source
+from . import losses, penalties
+from .linalg import matrices, products
+from .linalg.matrices import CSR, as_csr, as_part, as_vector, to_scipy
+from .penalties.gates import as_gamma, as_penalty, as_set, checked
+from .sources import Piece, Source, blocks
 from .sources._base import Memory, OnOne, Through
+from .sources.blocks import Block, ToBlock
 
 __all__ = ["Block", "NegativeIdentity", "Problem"]
 

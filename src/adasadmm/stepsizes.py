@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._jit import generic
+from ._core.jit import generic
 
 __all__ = ["Auto", "Constant", "InverseSqrt", "InverseTime", "size"]
 

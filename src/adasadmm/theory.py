@@ -26,14 +26,15 @@ from typing import Any
 
 import numpy as np
 
-from . import metrics, penalties, products, quadratics
-from ._threads import one_blas_thread
-from .matrices import as_vector
-from .parts import keeps_w_set, mean_of
+from . import metrics, penalties
+from ._core.threads import one_blas_thread
+from .certificates.trace import Result
+from .linalg import products, quadratics
+from .linalg.matrices import as_vector
 from .problem import Problem
-from .solvers import SADMM, AdaSADMM
-from .stochastic import StochasticRun
-from .trace import Result
+from .solvers._records import SADMM, AdaSADMM
+from .solvers.parts import keeps_w_set, mean_of
+from .solvers.stochastic import StochasticRun
 
 __all__ = ["Bounds", "bounds"]
 

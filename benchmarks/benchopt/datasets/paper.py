@@ -1,7 +1,7 @@
 from benchopt import BaseDataset
 
 from adasadmm import datasets
-from adasadmm.experiments.bench import rows_and_graph
+from adasadmm.paper.bench import rows_and_graph
 
 
 class Dataset(BaseDataset):

@@ -2,7 +2,7 @@ import numpy as np
 from benchmark_utils import little_progress, next_tolerance
 from benchopt import BaseSolver
 
-from adasadmm.experiments import peers
+from adasadmm.paper import peers
 
 
 class Solver(BaseSolver):

@@ -2,9 +2,9 @@ from benchmark_utils import little_progress
 from benchopt import BaseSolver
 
 from adasadmm import solve
-from adasadmm.experiments.bench import SOLVERS
-from adasadmm.experiments.settings import POINTS_AN_EPOCH
-from adasadmm.solvers import ALL_ROWS
+from adasadmm.paper.bench import SOLVERS
+from adasadmm.paper.settings import POINTS_AN_EPOCH
+from adasadmm.solvers._records import ALL_ROWS
 
 
 class Solver(BaseSolver):

@@ -4,7 +4,8 @@ import scipy.sparse as sp
 from benchmark_utils import little_progress
 from benchopt import BaseSolver
 
-from adasadmm import duality, graphs
+from adasadmm import graphs
+from adasadmm.certificates import duality
 
 MOST_ITERATIONS = 100_000
 

@@ -1,8 +1,9 @@
 """Rows on the workers of a Dask cluster (needs the extra ``dask``).
 
 ``spread`` puts the rows of Dask arrays or data frames, or of any source, on the workers, and is itself a source:
-`solve` and the estimators take it where they take X. Then a stochastic solver runs in rounds (`adasadmm.rounds`) and
-batch ADMM adds up what the blocks find (`adasadmm.batch`); rows never leave their workers.
+`solve` and the estimators take it where they take X. Then a stochastic solver runs in rounds
+(`adasadmm.solvers.rounds`) and batch ADMM adds up what the blocks find (`adasadmm.solvers.batch`); rows never leave
+their workers.
 
 Examples
 --------

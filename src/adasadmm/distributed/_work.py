@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import matrices
+from ..linalg import matrices
 from ..sources import Piece, Source
 from ..sources._base import Faults, Tally
 from ._collections import piece_of

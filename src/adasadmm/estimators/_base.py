@@ -20,12 +20,12 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from .._threads import Together
-from ..matrices import as_rows
-from ..solve import advance
+from .._core.threads import Together
+from .._solve import advance
+from ..certificates.trace import Status
+from ..linalg.matrices import as_rows
+from ..solvers.stochastic import StochasticRun
 from ..sources import Source
-from ..stochastic import StochasticRun
-from ..trace import Status
 from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._fitting import Fit, Structure

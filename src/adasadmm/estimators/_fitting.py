@@ -11,15 +11,15 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import losses
-from .._jit import is_registered
-from ..batch import BatchRun
-from ..matrices import WithIntercept
+from .._core.jit import is_registered
+from .._solve import solve
+from ..certificates.trace import Result, Status, Trace
+from ..linalg.matrices import WithIntercept
 from ..metrics import Full
 from ..problem import Problem
-from ..solve import solve
-from ..solvers import ACCURATE, ADMM, ALL_ROWS, ALM, ASVRGADMM, OADMM, SADMM, SPDHG, AdaSADMM
+from ..solvers._records import ACCURATE, ADMM, ALL_ROWS, ALM, ASVRGADMM, OADMM, SADMM, SPDHG, AdaSADMM
+from ..solvers.batch import BatchRun
 from ..sources import Source
-from ..trace import Result, Status, Trace
 
 __all__ = ["Fit", "Structure", "as_loss", "as_solver", "fit_one", "fused_groups"]
 

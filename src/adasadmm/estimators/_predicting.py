@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..matrices import plain
+from ..linalg.matrices import plain
 from ..sources import Source, SourceError
 
 __all__ = ["scores", "targets"]

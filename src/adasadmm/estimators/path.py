@@ -14,12 +14,12 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from ..matrices import as_rows, plain, to_scipy
+from .._solve import solve
+from ..linalg.matrices import as_rows, plain, to_scipy
+from ..linalg.products import transposed_product
 from ..penalties import Zero
 from ..problem import Problem
-from ..products import transposed_product
-from ..solve import solve
-from ..solvers import ADMM
+from ..solvers._records import ADMM
 from ..sources import Source
 from . import _fitting
 from ._base import keep_parameters

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import graphs
-from ..matrices import as_csr, to_scipy
+from ..linalg.matrices import as_csr, to_scipy
 from ..penalties import L1, GroupL2
 from ._base import LinearModel, keep_parameters
 from ._classifier import LinearClassifier

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._threads import one_blas_thread
-from ..matrices import CSR, as_rows, as_vector, to_scipy
+from .._core.threads import one_blas_thread
+from ..linalg.matrices import CSR, as_rows, as_vector, to_scipy
 from ..sources import Source
 from .edges import Graph
 from .moments import moments

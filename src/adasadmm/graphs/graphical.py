@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import compiled, inlined
+from .._core.jit import compiled, inlined
 
 __all__ = ["graphical_lasso"]
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from .._threads import one_blas_thread
+from .._core.threads import one_blas_thread
 from .columns import ZERO, Columns, alone, column_names, covariance, describe, nearest
 from .edges import Graph, GraphWarning
 from .graphical import graphical_lasso

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import matrices
-from .._threads import one_blas_thread
+from .._core.threads import one_blas_thread
+from ..linalg import matrices
 from ..sources import Piece, Source
 
 __all__ = ["moments"]

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from .._jit import compiled, generic, inlined
+from .._core.jit import compiled, generic, inlined
 
 NEWTON_STEPS = 100  # a cap: Newton's method in a prox needs about 5, and one more for each factor e of a bad start
 

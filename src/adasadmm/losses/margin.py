@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .._jit import inlined
+from .._core.jit import inlined
 from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, slope, value, xlogx
 
 # --- hinge -----------------------------------------------------------------------------------------------------------

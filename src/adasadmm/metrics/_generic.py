@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import quadratics
-from .._jit import generic
+from .._core.jit import generic
+from ..linalg import quadratics
 
 __all__ = ["Operator", "apply", "observe", "observe_at", "solve", "start"]
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import quadratics
+from ..linalg import quadratics
 from ._generic import apply, observe, observe_at, solve, start
 
 __all__ = ["Diagonal", "Identity", "Isotropic", "Scaled"]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import dense, quadratics
-from .._jit import inlined
+from .._core.jit import inlined
+from ..linalg import dense, quadratics
 from ._generic import Operator, apply, observe, solve, start
 
 __all__ = ["ROOTS", "Full"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import compiled, generic
+from .._core.jit import compiled, generic
 
 
 @generic

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit import at, inlined
+from .._core.jit import at, inlined
 from ._generic import check, conjugate, domain, elementwise, prox, prox_at, value
 
 # --- non-negative ----------------------------------------------------------------------------------------------------

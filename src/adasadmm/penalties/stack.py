@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit import inlined
+from .._core.jit import inlined
 from ._generic import check, check_rows, conjugate, domain, indices, joined, prox, value
 from .norms import PENALTIES, Zero
 from .sets import SETS

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import matrices
-from .._threads import ahead
-from ..matrices import WithIntercept
+from .._core.threads import ahead
+from ..linalg import matrices
+from ..linalg.matrices import WithIntercept
 
 __all__ = [
     "BadRow",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..matrices import Dense, as_rows
+from ..linalg.matrices import Dense, as_rows
 from ._arrow import check_names, choose, pyarrow, to_piece
 from ._base import BadRow, SourceError
 from ._gate import finite, in_words

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..matrices import as_rows
+from ..linalg.matrices import as_rows
 from ._base import Faults, Piece, SourceError
 
 __all__ = ["checked", "finite", "in_words", "rows_of_a_block"]

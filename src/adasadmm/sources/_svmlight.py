@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..matrices import as_rows
+from ..linalg.matrices import as_rows
 from ._base import BadRow
 from ._text import TextSource
 

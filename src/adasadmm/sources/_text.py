@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from .._files import MOST_EXPANSION, most_unpacked
+from .._core.files import MOST_EXPANSION, most_unpacked
 from ._base import Faults, Piece, Source, SourceError
 
 __all__ = ["BLOCK_BYTES", "Chunk", "TextSource", "chunks", "chunks_of_lines", "opened", "rest_of_line"]

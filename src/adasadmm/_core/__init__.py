@@ -1,0 +1,1 @@
+"""Compilation, threads and files: everything here works without knowing the mathematics."""

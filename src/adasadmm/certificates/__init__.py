@@ -1,0 +1,1 @@
+"""What a run leaves behind: its trace, its status, and the duality gap that certifies its answer."""

@@ -1,0 +1,53 @@
+"""Exact structure: where v is exactly 0, ``A w = b`` is made to hold exactly.
+
+A penalty such as L1 fuses coefficients along edges, or makes them 0, and the v of an augmented Lagrangian says which:
+its prox gives exact zeros. w itself comes near that only as far as the constraint holds. So each set of coefficients
+that zeros of v join becomes one, and the certificate is made anew: the fused point is kept if it is as good.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..linalg.matrices import to_scipy
+from ..problem import Problem
+from . import duality
+from .trace import Result
+
+__all__ = ["fuse", "fused"]
+
+
+def fuse(problem: Problem, result: Result, tol: float) -> Result:
+    """The same result of `ALM` with exact zeros; as it was where that would lift its gap above ``tol``."""
+    run, split = result.run, result.run.problem  # which has a copy of w in v, where w has a set
+    w = fused(split, run.state.w, run.state.v)
+    v = split.times_A(w) - split.b
+    v[run.state.v == 0.0] = 0.0
+    found = duality.certify(split, w, v, run.beta_z * run.u, run.state.theta)
+    certificate = duality.with_dual(split, found, max(found.dual, run.best_dual))
+    v = v[: problem.p].copy()
+    before = result.certificate
+    if before is None or not certificate.relative_gap <= max(tol, before.relative_gap):
+        return result
+    own = {"w": w, "v": v, "w_mean": w.copy(), "v_mean": v.copy(), "w_average": w.copy(), "w_feasible": w.copy()}
+    return dataclasses.replace(result, certified=certificate, **own)
+
+
+def fused(problem: Problem, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The w nearest to this one with ``A w = b`` in the rows where v is 0."""
+    rows = np.flatnonzero(v == 0.0)
+    A, b = to_scipy(problem.A)[rows], problem.b[rows]
+    entries = np.diff(A.indptr)
+    plain = not b.any() and (entries <= 2).all() and not np.any(A.sum(axis=1)[entries == 2])
+    if not plain:
+        return w - sp.linalg.lsqr(A, A @ w - b, atol=0.0, btol=0.0, conlim=0.0)[0]
+    # Rows are differences of two coefficients, or one coefficient: sets of equal ones, and sets of zeros.
+    ends = A.indices[np.repeat(entries == 2, entries)].reshape(-1, 2)
+    graph = sp.coo_array((np.ones(len(ends)), ends.T), shape=(problem.d, problem.d))
+    number, group = sp.csgraph.connected_components(graph, directed=False)
+    mean = np.bincount(group, w, number) / np.bincount(group, minlength=number)
+    mean[group[A.indices[np.repeat(entries == 1, entries)]]] = 0.0
+    return mean[group]

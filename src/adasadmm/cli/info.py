@@ -1,0 +1,83 @@
+"""`adasadmm info`: what is installed, where it keeps things, and which data sets are here."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+from typing import Any
+
+from .. import __version__
+from .common import add_command as _add_command
+
+__all__ = ["add_command"]
+
+NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "threadpoolctl", "tqdm")
+EXTRAS = {  # extra: a package of it
+    "cli": "rich",
+    "report": "matplotlib",
+    "data": "pooch",
+    "models": "skops",
+    "arrow": "pyarrow",
+    "dask": "distributed",
+    "bench": "cvxpy",
+}
+
+
+def add_command(commands: Any) -> None:
+    parser = _add_command(
+        commands,
+        "info",
+        _info,
+        help="versions, cores, caches, extras, data sets found",
+        about="Tells what a report of a fault should tell: versions, extras, threads, caches, data sets.",
+        examples=["adasadmm info", "adasadmm info --json"],
+    )
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+
+
+def _info(options: argparse.Namespace) -> int:
+    found = about()
+    if options.json:
+        print(json.dumps(found, indent=1))
+        return 0
+    for title, lines in found.items():
+        print(title)
+        for name, value in lines.items():
+            print(f"  {name:<16}{value}")
+    return 0
+
+
+def about() -> dict[str, dict[str, str]]:
+    """What a report of a fault should tell."""
+    return {
+        "versions": {
+            "adasadmm": __version__,
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in NEEDED},
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "extras": {extra: _version(package) for extra, package in EXTRAS.items()},
+        "threads": {"cores": str(_cores()), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "not set")},
+        "caches": {"machine code": os.environ.get("NUMBA_CACHE_DIR", "beside the package, else per user")},
+        "data sets": _data_sets(),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"no {package}"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _data_sets() -> dict[str, str]:
+    from .. import datasets
+
+    return {name: datasets.whereabouts(name) for name in (*datasets.PAPER, *datasets.BUNDLED)}

@@ -1,0 +1,160 @@
+"""Blocks through a model: learning from a stream, judging, predicting."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from .. import losses
+from ..estimators import _predicting
+from ..estimators._fitting import as_loss
+from ..linalg.matrices import plain
+from ..sources import Piece, SourceError
+from ..sources._base import Faults
+from ..sources._svmlight import SvmlightSource
+from ..sources._text import chunks_of_lines
+from .memory import last_step, scaled_rows
+
+__all__ = ["judge", "learn", "pieces", "predictions"]
+
+BLOCK = 1000  # rows of a stream that are learnt together
+STREAM = "standard input"
+
+
+def pieces(stream: Any, options: Any, features: int | None, faults: Faults | None = None) -> Iterator[Piece]:
+    """svmlight lines from a stream, as they come."""
+    if features is None:
+        raise SourceError("a stream does not tell how many features there will be: give --n-features")
+    parser = SvmlightSource([], options.zero_based, n_features=features)
+    faults = Faults(options.on_bad_row) if faults is None else faults
+    return parser.parsed(chunks_of_lines(stream, BLOCK, STREAM), STREAM, faults)
+
+
+def learn(model: Any, stream: Any, options: Any) -> dict[str, Any]:
+    """One pass over a stream. Each block is predicted before it is learnt from: the progressive validation loss."""
+    faults, begin = Faults(options.on_bad_row), time.perf_counter()
+    classes = _classes(options) if is_classifier(model) else None
+    known = {} if classes is None else {"classes": classes}
+    total, last, next_line = Score(model, classes), Score(model, classes), BLOCK
+    tell = not options.json and not options.quiet
+    if tell:
+        print(Score.head, flush=True)
+    try:
+        for piece in pieces(stream, options, options.n_features, faults):
+            X, y = plain(piece.X), np.asarray(piece.y)
+            _check_labels(y, classes)
+            scores = _predicting.scores(model, X) if hasattr(model, "coef_") else None
+            total.add(scores, y)
+            last.add(scores, y)
+            model.partial_fit(X, y, **known)
+            if tell and total.rows >= next_line:
+                print(total.line(last), flush=True)
+                last, next_line = Score(model, classes), 2 * total.rows
+    except KeyboardInterrupt:
+        print("\nadasadmm: stopped; the model knows the rows so far", file=sys.stderr)
+    if not total.rows:
+        raise SourceError("standard input has no rows")
+    missing = [] if classes is None else [label for label in classes.tolist() if label not in total.seen]
+    if missing:
+        raise SourceError(f"standard input has no row of class {missing[0]:g}; --classes names those that occur")
+    if faults.count:
+        print(f"adasadmm: warning: {faults.count} bad rows skipped: {'; '.join(faults.told[:3])}", file=sys.stderr)
+    seconds = time.perf_counter() - begin
+    figures = {"rows": total.rows, "features": options.n_features, "skipped": faults.count, "seconds": seconds}
+    return {**figures, "progressive": total.figures()}
+
+
+class Score:
+    """Sums of the loss and of the errors; ``classes`` is None for a regression."""
+
+    head = f"{'average loss':>14}{'since last':>14}{'error':>10}{'rows':>14}{'rows a second':>16}"
+
+    def __init__(self, model: Any, classes: np.ndarray | None) -> None:
+        self.loss, self.classes, self.begin = as_loss(model.loss), classes, time.perf_counter()
+        self.rows, self.total, self.errors = 0, 0.0, 0.0
+        self.seen: set[Any] = set()
+
+    def add(self, scores: np.ndarray | None, y: np.ndarray) -> None:
+        """Scores of some rows, one column for each linear function (None: nothing is learnt yet), and their targets."""
+        n, classes = len(y), self.classes
+        columns = 1 if classes is None or len(classes) == 2 else len(classes)
+        scores = np.zeros((n, columns)) if scores is None else scores
+        if classes is None:
+            targets = [np.asarray(y, dtype=float)]
+            self.errors += float(np.sum((scores[:, 0] - targets[0]) ** 2))
+        else:
+            targets = [np.where(y == label, 1.0, -1.0) for label in classes[-columns:]]
+            best = (scores[:, 0] >= 0.0).astype(int) if columns == 1 else scores.argmax(axis=1)
+            self.errors += float(np.sum(classes[best] != y))
+            self.seen.update(np.unique(y).tolist())
+        for k, target in enumerate(targets):
+            z = np.ascontiguousarray(scores[:, k])
+            self.total += n * float(losses.mean_value(self.loss, z, target, np.ones(n))) / columns
+        self.rows += n
+
+    def figures(self) -> dict[str, float]:
+        share = self.errors / self.rows
+        return {"loss": self.total / self.rows, **({"rmse": share**0.5} if self.classes is None else {"error": share})}
+
+    def line(self, last: Score) -> str:
+        loss, rate = self.figures().values()
+        speed = self.rows / max(time.perf_counter() - self.begin, 1e-9)
+        return f"{loss:>14.6f}{last.total / last.rows:>14.6f}{rate:>10.4f}{self.rows:>14,}{speed:>16,.0f}"
+
+
+def judge(model: Any, source: Any) -> dict[str, float]:
+    """Mean loss, and the rate of errors or the root of the mean square, over a source."""
+    linear = last_step(model)
+    score = Score(linear, linear.classes_ if is_classifier(linear) else None)
+    for piece in source.pieces():
+        if piece.y is None:
+            raise SourceError(f"{piece.place} has no targets")
+        score.add(_predicting.scores(linear, scaled_rows(model, plain(piece.X))), piece.y)
+    return score.figures()
+
+
+def predictions(model: Any, blocks: Iterable[Piece], file: Any) -> None:
+    """A line for each row: the prediction and, of a classifier, the score of each linear function; empty for a gap."""
+    classifies = is_classifier(model)
+    several = classifies and len(model.classes_) > 2
+    names = [f"score_{label}" for label in model.classes_] if several else ["score"] * classifies
+    file.write(",".join(["prediction", *names]) + "\n")
+    empty = "," * len(names) or '""'
+    for piece in blocks:
+        lines = _lines(model, plain(piece.X), classifies) if piece.X.shape[0] else []
+        written = 0
+        for gap in getattr(piece, "gaps", ()):
+            file.writelines(line + "\n" for line in (*lines[written:gap], empty))
+            written = gap
+        file.writelines(line + "\n" for line in lines[written:])
+
+
+def _lines(model: Any, X: Any, classifies: bool) -> list[str]:
+    guessed = model.predict(X).tolist()
+    scores = np.reshape(model.decision_function(X), (len(guessed), -1)).tolist() if classifies else [[]] * len(guessed)
+    return [",".join(map(_text, [one, *more])) for one, more in zip(guessed, scores, strict=True)]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _check_labels(y: np.ndarray, classes: np.ndarray | None) -> None:
+    strange = [] if classes is None else np.setdiff1d(y, classes).tolist()
+    if strange:
+        known = ",".join(f"{label:g}" for label in classes)  # type: ignore[union-attr]
+        raise SourceError(
+            f"{STREAM} has the label {strange[0]:g}, --classes are {known}: name all labels with --classes"
+        )
+
+
+def _classes(options: Any) -> np.ndarray:
+    try:
+        return np.unique([float(label) for label in (options.classes or "-1,1").split(",")])
+    except ValueError:
+        raise SourceError(f"--classes must be numbers with commas, as in -1,1, got {options.classes!r}") from None

@@ -1,0 +1,1 @@
+"""Matrices of rows, their products, and the factorisations that the solvers need."""

@@ -1,0 +1,245 @@
+"""Dense algebra of the full metric: products, roots and inverses by BLAS and LAPACK, and the root that is kept up.
+
+Of a symmetric matrix only the upper triangle is kept, of rows as they lie in memory. Each function is compiled once
+for all losses and penalties.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ellipj, ellipkm1
+
+from .._core.jit import compiled, fortran
+
+__all__ = [
+    "add_squares",
+    "diagonalise",
+    "dot",
+    "follow_root",
+    "invert",
+    "root_rule",
+    "symmetric_times",
+    "take_root",
+    "times",
+]
+
+dgemm, dsyrk = fortran("blas", "dgemm", 13), fortran("blas", "dsyrk", 10)
+dgemv, dsymv = fortran("blas", "dgemv", 11), fortran("blas", "dsymv", 10)
+dsyevd, dpotrf, dpotri = fortran("lapack", "dsyevd", 11), fortran("lapack", "dpotrf", 5), fortran("lapack", "dpotri", 5)
+AS_IT_IS, TRANSPOSED, LOWER, VECTORS = (
+    np.array([ord(letter)], np.uint8) for letter in "NTLV"
+)  # lower: FORTRAN counts by columns
+ZERO, ONE = np.zeros(1), np.ones(1)
+LEAST = 1e-14  # eigenvalues below this fraction of the largest may count as 0: eigh leaves no less
+
+
+# --- BLAS and LAPACK -------------------------------------------------------------------------------------------------
+# Whole numbers go by address, too: they stand in one array, which is read after the call, so that it lives until then.
+
+
+@compiled
+def dot(A, rows, B, out):
+    """``out = A B`` for the first rows of A."""
+    n = np.array([B.shape[1], rows, A.shape[1]], np.int32)
+    at, B_at, out_at = n.ctypes.data, B.ctypes.data, out.ctypes.data
+    kind = AS_IT_IS.ctypes.data
+    dgemm(
+        kind, kind, at, at + 4, at + 8, ONE.ctypes.data, B_at, at, A.ctypes.data, at + 8, ZERO.ctypes.data, out_at, at
+    )
+    return n[0]
+
+
+@compiled
+def times(M, rows, x, out):
+    """``out = M x`` for the first rows of M."""
+    n = np.array([M.shape[1], rows, 1], np.int32)
+    at, one = n.ctypes.data, n.ctypes.data + 8
+    M_at, x_at, out_at = M.ctypes.data, x.ctypes.data, out.ctypes.data
+    dgemv(TRANSPOSED.ctypes.data, at, at + 4, ONE.ctypes.data, M_at, at, x_at, one, ZERO.ctypes.data, out_at, one)
+    return n[0]
+
+
+@compiled
+def symmetric_times(M, x, out):
+    """``out = M x``."""
+    n = np.array([len(x), 1], np.int32)
+    at, one = n.ctypes.data, n.ctypes.data + 4
+    M_at, x_at, out_at = M.ctypes.data, x.ctypes.data, out.ctypes.data
+    dsymv(LOWER.ctypes.data, at, ONE.ctypes.data, M_at, at, x_at, one, ZERO.ctypes.data, out_at, one)
+    return n[0]
+
+
+@compiled
+def add_squares(W, rows, G):
+    """``G += W' W`` for the first rows of W."""
+    n = np.array([len(G), rows], np.int32)
+    at, one = n.ctypes.data, ONE.ctypes.data
+    dsyrk(LOWER.ctypes.data, AS_IT_IS.ctypes.data, at, at + 4, one, W.ctypes.data, at, one, G.ctypes.data, at)
+    return n[0]
+
+
+@compiled
+def eigen(M, values):
+    """Replace a symmetric M by its eigenvectors, one in each row; NaN where there are none."""
+    d = len(M)
+    finite = True
+    for i in range(d):
+        for j in range(i, d):
+            finite = finite and np.isfinite(M[i, j])
+    n = np.array([d, 1 + 6 * d + 2 * d * d, 3 + 5 * d, 0], np.int32)
+    work, whole = np.empty(n[1]), np.empty(n[2], np.int32)
+    if finite:
+        at, M_at, values_at, work_at = n.ctypes.data, M.ctypes.data, values.ctypes.data, work.ctypes.data
+        kind, lower, whole_at = VECTORS.ctypes.data, LOWER.ctypes.data, whole.ctypes.data
+        dsyevd(kind, lower, at, M_at, at, values_at, work_at, at + 4, whole_at, at + 8, at + 12)
+    if not finite or n[3] != 0:
+        values[:] = np.nan
+        M[:] = np.nan
+    return work[0] + whole[0]
+
+
+@compiled
+def invert_positive(M):
+    """Replace a positive definite M by its inverse, by way of its Cholesky factor; NaN where there is none."""
+    n = np.array([len(M), 0], np.int32)
+    at, M_at = n.ctypes.data, M.ctypes.data
+    dpotrf(LOWER.ctypes.data, at, M_at, at, at + 4)
+    if n[1] == 0:
+        dpotri(LOWER.ctypes.data, at, M_at, at, at + 4)
+    if n[1] != 0:
+        M[:] = np.nan
+
+
+@compiled
+def copy(x, out):
+    """``out[:] = x`` for vectors; in numba's own words it takes seconds to compile, for the text of an error."""
+    for j in range(len(x)):
+        out[j] = x[j]
+
+
+@compiled
+def transpose(M, out):
+    """``out = M'``."""
+    for i in range(len(M)):
+        for j in range(len(M)):
+            out[j, i] = M[i, j]
+
+
+# --- what the metric needs -------------------------------------------------------------------------------------------
+
+
+@compiled
+def take_root(G, roots, U, S):
+    """``S = G^{1/2} = U' diag(roots) U``; eigenvalues that rounding puts below 0 count as 0."""
+    d = len(G)
+    half = np.empty_like(U)
+    for i in range(d):
+        copy(G[i], U[i])
+    eigen(U, roots)
+    for i in range(d):
+        roots[i] = np.sqrt(max(roots[i], 0.0))
+        for j in range(d):
+            half[i, j] = np.sqrt(roots[i]) * U[i, j]
+    S[:] = 0.0
+    add_squares(half, d, S)
+
+
+@compiled
+def invert(S, a, inverse_eta, matrix):
+    """Replace Q in ``matrix`` by the inverse of ``inverse_eta (a I + S) + Q``."""
+    for i in range(len(S)):
+        matrix[i, i] += inverse_eta * a
+        for j in range(i, len(S)):
+            matrix[i, j] += inverse_eta * S[i, j]
+    invert_positive(matrix)
+
+
+@compiled
+def diagonalise(U, roots, a, matrix, transposed, spread):
+    """Replace Q in ``matrix`` by T with ``T'(a I + S) T = I`` and ``T'Q T = diag(spread)``."""
+    d = len(U)
+    half, product = np.empty_like(U), np.empty_like(U)
+    for i in range(d):
+        for j in range(d):
+            half[i, j] = U[i, j] / np.sqrt(a + roots[i])
+    dot(half, d, matrix, product)
+    transpose(half, transposed)
+    dot(product, d, transposed, matrix)
+    eigen(matrix, spread)
+    for j in range(d):
+        spread[j] = max(spread[j], 0.0)
+    dot(matrix, d, half, transposed)
+    transpose(transposed, matrix)
+
+
+@compiled
+def square_of_product(M, x, small):
+    """``|M'y|^2`` and ``|x - y|^2``, where y is x without its small entries."""
+    d = len(x)
+    out, large, number, rest = np.zeros(d), np.empty(d, np.int64), 0, 0.0
+    for i in range(d):
+        large[number] = i
+        if abs(x[i]) <= small:
+            rest += x[i] * x[i]
+        else:
+            number += 1
+    for k in range(0, number - number % 4, 4):
+        p, q, r, s = large[k], large[k + 1], large[k + 2], large[k + 3]
+        a, b, c, e = x[p], x[q], x[r], x[s]
+        for j in range(d):
+            out[j] += a * M[p, j] + b * M[q, j] + c * M[r, j] + e * M[s, j]
+    for k in range(number - number % 4, number):
+        for j in range(d):
+            out[j] += x[large[k]] * M[large[k], j]
+    square = 0.0
+    for j in range(d):
+        square += out[j] * out[j]
+    return square, rest
+
+
+# --- the root of a sum that grows ------------------------------------------------------------------------------------
+
+
+def root_rule(nodes: int) -> np.ndarray:
+    """Rows u and c with ``x^{1/2} = sum_j c_j x / (x + u_j^2)`` for x between `LEAST` and 1, and 0 at 0.
+
+    It is the midpoint rule for ``2/pi int x / (x + u^2) du`` in t, where ``u = LEAST^{1/2} sc(t | 1 - LEAST)``: then
+    its error falls by the same factor with each node (Hale, Higham and Trefethen, 2008). The upper half of the u
+    follows from the lower by ``u -> LEAST^{1/2} / u``.
+    """
+    low, end = np.sqrt(LEAST), ellipkm1(LEAST)
+    sn, cn, dn, _ = ellipj((np.arange(nodes // 2) + 0.5) * end / nodes, 1.0 - LEAST)
+    u, c = low * sn / cn, 2.0 / np.pi * end / nodes * low * dn / cn**2
+    return np.array([[*u, *low / u[::-1]], [*c, *(low * c / u**2)[::-1]]])
+
+
+@compiled
+def follow_root(g, U, roots, size, rule, steps, t, S):
+    """``S = C^{1/2}`` becomes ``(C + g g')^{1/2}``, C being the sum U' diag(roots)^2 U and t earlier such g.
+
+    By the rule, with ``R_j = (C + u_j^2)^{-1}``, the root grows by ``sum_j c_j u_j^2 z_j z_j'``, where
+    ``z_j = R_j g / (1 + g'R_j g)^{1/2}``, and by Sherman and Morrison R_j falls by ``z_j z_j'``. So the z of earlier
+    steps, in the basis of U, are all there is to keep. No eigenvalue may exceed size^2.
+    """
+    d, nodes = len(g), rule.shape[1]
+    turned, along, bend = np.empty(d), np.empty(t * nodes), np.empty(nodes)
+    times(U, d, g, turned)
+    z = steps[t * nodes : (t + 1) * nodes]
+    for p in range(d):
+        turned[p] /= size
+    for j in range(nodes):
+        for p in range(d):
+            z[j, p] = turned[p] / ((roots[p] / size) ** 2 + rule[0, j] ** 2)
+    times(steps, t * nodes, turned, along)
+    for i in range(t * nodes):
+        for p in range(d):
+            z[i % nodes, p] -= along[i] * steps[i, p]
+    times(z, nodes, turned, bend)
+    weighted, growth = np.empty_like(z), np.empty_like(z)
+    for j in range(nodes):
+        shrink = 1.0 / np.sqrt(1.0 + max(bend[j], 0.0))
+        for p in range(d):
+            z[j, p] *= shrink
+            weighted[j, p] = np.sqrt(size * rule[1, j]) * rule[0, j] * z[j, p]
+    dot(weighted, nodes, U, growth)
+    add_squares(growth, nodes, S)

@@ -1,0 +1,109 @@
+"""The demo: the paper's algorithms on two data sets of scikit-learn, and what a graph does to the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from .. import datasets, graphs
+from .._solve import solve
+from ..estimators import GraphGuidedClassifier
+from ..losses import Hinge
+from ..metrics import Full
+from ..penalties import L1
+from ..problem import Problem
+from ..solvers._records import ADMM, ALL_ROWS, ALM, SADMM, AdaSADMM
+from .report.showcase import Line, WeightMap
+from .settings import POINTS_AN_EPOCH, TEST_PART
+
+__all__ = ["STAGES", "Stage", "lines", "solvers", "weight_maps"]
+
+
+class Stage(NamedTuple):
+    """A data set of the demo. ``eta``: for SADMM c/sqrt(t), and Ada-SADMM diagonal and full, the best power of 2."""
+
+    title: str
+    graph: str
+    eta: tuple[float, float, float]
+
+
+STAGES = {
+    "digits": Stage("Handwritten digits, even against odd", "the 8 x 8 grid of pixels", (1.0, 1.0, 1.0)),
+    "breast_cancer": Stage("Breast cancer, benign against malignant", "learnt from the rows", (0.25, 0.5, 0.5)),
+}
+STRENGTH = 0.003  # of the graph in the weight maps
+SPLITS = 10  # over which the test errors of the weight maps are means
+
+
+def solvers(stage: Stage) -> dict[str, Any]:
+    """The contestants, in the order of the table."""
+    sadmm, diagonal, full = stage.eta
+    return {
+        "SADMM, 1/(gamma t)": SADMM(),
+        "SADMM, c/sqrt(t)": SADMM(eta=sadmm),
+        "Ada-SADMM, diagonal": AdaSADMM(eta=diagonal),
+        "Ada-SADMM, full": AdaSADMM(metric=Full(refresh=0.05), eta=full),
+        "batch ADMM": ADMM(),
+        "augmented Lagrangian": ALM(),
+    }
+
+
+def lines(name: str, epochs: float = 2.0) -> Iterator[Line]:
+    """Each algorithm's line on a data set, as soon as it is known."""
+    problem, X_test, y_test = _problem(name)
+    optimum = solve(problem, ALM(), tol=1e-8).certificate
+    assert optimum is not None
+    for label, solver in solvers(STAGES[name]).items():
+        course: dict[str, list[float]] = {"epoch": [], "above": []}
+
+        def look(snapshot: Any, course: dict[str, list[float]] = course) -> None:
+            course["epoch"].append(snapshot.epoch)
+            course["above"].append(problem.objective(snapshot.w_average) / optimum.dual - 1.0)
+
+        batch = isinstance(solver, ALL_ROWS)
+        settings: dict[str, Any] = {"callback": look, "trace_every": 1.0 / POINTS_AN_EPOCH, "epochs": epochs}
+        result = solve(problem, solver, **({} if batch else settings))
+        objective = problem.objective(result.w_average)
+        error = float(np.mean(np.where(X_test @ result.w_average >= 0.0, 1.0, -1.0) != y_test))
+        seconds = float(result.trace["seconds"][-1])
+        yield Line(name, label, objective, objective / optimum.dual - 1.0, error, seconds, **course)
+
+
+def _problem(name: str) -> tuple[Problem, np.ndarray, np.ndarray]:
+    """The training problem, gamma = nu = 1/n as in the paper, and the test rows and labels."""
+    data = datasets.load(name)
+    X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=TEST_PART, random_state=0, stratify=data.y)
+    n, d = X.shape
+    edges = graphs.grid(8, 8) if name == "digits" else graphs.glasso(X).edges
+    A = graphs.incidence(edges, d=d)
+    return Problem(X, y, loss=Hinge(), penalty=L1(1 / n), A=A, gamma=1 / n), X_test, y_test
+
+
+def weight_maps() -> Iterator[WeightMap]:
+    """The weights with and without a graph, on half of the rows."""
+    pixels, digit = load_digits(return_X_y=True)
+    chosen = np.isin(digit, (3, 8))
+    places = [f"pixel {i}, {j}" for i in range(8) for j in range(8)]
+    title = "3 (blue) against 8 (red), a weight for each pixel"
+    yield _weight_map("digits", title, pixels[chosen] / 16.0, digit[chosen] == 8, ("grid", 8, 8), places)
+    data = datasets.load("breast_cancer")
+    title = "Benign (red) against malignant (blue), a weight for each measurement"
+    yield _weight_map("breast_cancer", title, data.X, data.y > 0, "glasso", list(data.feature_names))
+
+
+def _weight_map(name: str, title: str, X: np.ndarray, y: np.ndarray, graph: Any, features: list[str]) -> WeightMap:
+    strengths = (0.0, STRENGTH)
+    errors, first = np.empty((SPLITS, 2)), list[Any]()
+    for split in range(SPLITS):
+        rows, held_out, labels, truth = train_test_split(X, y, train_size=0.5, random_state=split, stratify=y)
+        models = [GraphGuidedClassifier(graph, alpha=alpha, tol=1e-5).fit(rows, labels) for alpha in strengths]
+        errors[split] = [1.0 - model.score(held_out, truth) for model in models]
+        first = first or models
+    groups = [len(np.unique(model.clusters_)) for model in first]
+    weights = [model.coef_[0].tolist() for model in first]
+    shape = graph[1:] if isinstance(graph, tuple) else None
+    return WeightMap(name, title, features, first[1].graph_.tolist(), shape, weights, groups, errors.mean(0).tolist())

@@ -1,0 +1,123 @@
+"""The paper's figure: objective, test error and seconds along the epochs, a row for each data set."""
+
+from __future__ import annotations
+
+import io
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from ..._core.files import write_whole
+from .compare import optimum
+from .curves import LIGHT, MEASURES, Curve, curves, horizon
+from .study import Study
+
+__all__ = ["save", "write_figure"]
+
+TITLES = {"objective": "objective", "test_error": "test error", "seconds": "seconds"}
+STYLE: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.edgecolor": "0.6",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": "0.3",
+    "ytick.color": "0.3",
+    "svg.hashsalt": "adasadmm",  # else the identifiers in the file differ from run to run
+}
+DASHES = ("--", "-.", (0, (1, 1)))
+OPTIMUM: dict[str, Any] = {"color": "0.1", "linewidth": 0.8}
+
+
+def write_figure(study: Study, folder: str | pathlib.Path) -> None:
+    """Write ``figure.svg`` and ``figure.png`` into a folder."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise ImportError('the figure needs matplotlib: pip install "adasadmm[report]"') from None
+    with matplotlib.rc_context(STYLE):
+        save(_draw(study), pathlib.Path(folder), "figure")
+
+
+def save(figure: Any, folder: pathlib.Path, name: str) -> list[pathlib.Path]:
+    """Write a figure as .svg and as .png, whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    options: dict[str, Any] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 150}}
+    for kind, chosen in options.items():
+        drawing = io.BytesIO()
+        figure.savefig(drawing, format=kind, **chosen)
+        write_whole(folder / f"{name}.{kind}", drawing.getvalue())
+    return [folder / f"{name}.{kind}" for kind in options]
+
+
+def _draw(study: Study) -> Any:
+    from matplotlib.figure import Figure  # not pyplot, whose current figure is the user's
+
+    datasets = study.datasets
+    figure = Figure(figsize=(10.5, 0.6 + 2.1 * max(1, len(datasets))), layout="constrained")
+    if not datasets:
+        figure.text(0.5, 0.5, "no run has finished", ha="center", va="center")
+        return figure
+    axes = figure.subplots(len(datasets), len(MEASURES), squeeze=False)
+    for dataset, row in zip(datasets, axes, strict=True):
+        drawn = curves(study, dataset)
+        for ax, measure in zip(row, MEASURES, strict=True):
+            _panel(ax, study, drawn, measure)
+        _mark_optimum(row[0], optimum(study, dataset))
+        row[0].set_ylabel(dataset, fontsize=11, fontweight="bold", labelpad=8, parse_math=False)
+    for ax, measure in zip(axes[0], MEASURES, strict=True):
+        ax.set_title(TITLES[measure], loc="left")
+    for ax in axes[-1]:
+        ax.set_xlabel("epoch")
+    _legend(figure, study)
+    return figure
+
+
+def _panel(ax: Any, study: Study, drawn: dict[str, Curve], measure: str) -> None:
+    end = horizon(study, drawn)
+    for name, curve in drawn.items():
+        shown = curve.epoch <= end * (1 + 1e-9)
+        epoch, mean = curve.epoch[shown], curve.mean[measure][shown]
+        line = ax.plot(epoch, mean, **_line(study, name))[0]
+        low, high = curve.low[measure][shown], curve.high[measure][shown]
+        ax.fill_between(epoch, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    if measure == "objective" and _spans_a_decade(ax):
+        ax.set_yscale("log")
+    if end > 0:
+        ax.set_xlim(0, end)
+    ax.grid(axis="y", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def _line(study: Study, name: str) -> dict[str, Any]:
+    """The look of an algorithm, the same everywhere: the paper's whole lines, the others dashed."""
+    colour = LIGHT[list(study.algorithms).index(name) % len(LIGHT)]
+    if name in study.papers:
+        return {"color": colour, "linewidth": 1.8}
+    return {"color": colour, "linewidth": 1.3, "linestyle": DASHES[study.extras.index(name) % len(DASHES)]}
+
+
+def _spans_a_decade(ax: Any) -> bool:
+    values = np.concatenate([line.get_ydata() for line in ax.get_lines()] or [np.empty(0)])
+    values = values[np.isfinite(values)]
+    return len(values) > 0 and values.min() > 0 and values.max() > 10 * values.min()
+
+
+def _mark_optimum(ax: Any, least: float | None) -> None:
+    if least is not None:
+        ax.axhline(least, zorder=1, **OPTIMUM)
+
+
+def _legend(figure: Any, study: Study) -> None:
+    from matplotlib.lines import Line2D
+
+    used = [name for name in study.algorithms if any(record["algorithm"] == name for record in study.records)]
+    handles = [Line2D([], [], **_line(study, name)) for name in used] + [Line2D([], [], **OPTIMUM)]
+    labels = [study.algorithms[name] for name in used] + ["optimum"]
+    columns = max(1, min(len(labels), 120 // (8 + max(len(label) for label in labels))))  # about 120 letters fit
+    figure.set_figheight(figure.get_figheight() + 0.2 * (len(labels) // columns))  # room for each further line
+    legend = figure.legend(handles, labels, frameon=False, loc="outside upper center", ncols=columns)
+    for text in legend.get_texts():
+        text.set_parse_math(False)

@@ -1,0 +1,139 @@
+"""The demo's page and its pictures: curves of the algorithms, weights with and without a graph."""
+
+from __future__ import annotations
+
+import base64
+import importlib.resources
+import pathlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._core.files import write_whole
+from .curves import LIGHT
+from .drawing import draw
+from .figure import STYLE, save
+from .study import LearntGraph
+
+__all__ = ["Line", "Showcase", "WeightMap", "write_showcase"]
+
+LEAST = 1e-3  # above the optimum, relative to it: less is not shown
+NAMES = ("without the graph", "with the graph")
+
+
+class Line(NamedTuple):
+    """An algorithm on a data set: where it came, and its course (empty for those that take all rows at once)."""
+
+    dataset: str
+    algorithm: str
+    objective: float
+    above_optimum: float
+    test_error: float
+    seconds: float
+    epoch: list[float]
+    above: list[float]
+
+
+class WeightMap(NamedTuple):
+    """Weights of a linear model, without a graph and with it: groups of equal ones, and the mean test errors."""
+
+    dataset: str
+    title: str
+    names: list[str]
+    edges: list[list[int]]
+    shape: tuple[int, int] | None  # of an image
+    weights: list[list[float]]
+    groups: list[int]
+    test_errors: list[float]
+
+
+class Showcase(NamedTuple):
+    """All that the page is made of. ``titles`` has a title and a sentence on the graph of each data set."""
+
+    titles: dict[str, tuple[str, str]]
+    lines: list[Line]
+    maps: list[WeightMap]
+    about: dict[str, str]
+
+
+def write_showcase(show: Showcase, folder: pathlib.Path) -> list[pathlib.Path]:
+    """Write report.html and the pictures, each as .svg and .png; the page holds its pictures itself."""
+    import matplotlib
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+    from matplotlib.figure import Figure
+
+    drawn: dict[str, list[pathlib.Path]] = {}
+    with matplotlib.rc_context({**STYLE, "figure.figsize": (5.2, 3.6), "figure.constrained_layout.use": True}):
+        for name in show.titles:
+            figure = Figure()
+            _draw_curves(figure.subplots(), [line for line in show.lines if line.dataset == name])
+            drawn[f"curves_{name}"] = save(figure, folder, f"curves_{name}")
+        for one in show.maps:
+            figure = Figure()
+            _draw_map(figure.subplots(1, 2), one)
+            drawn[f"weights_{one.dataset}"] = save(figure, folder, f"weights_{one.dataset}")
+        drawn["overview"] = save(_overview(show), folder, "overview")
+    jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    text = jinja.from_string(_part("showcase.html.jinja")).render(
+        show=show,
+        style=Markup(_part("page.css")),
+        pictures={name: _embedded(files[0]) for name, files in drawn.items()},
+    )
+    write_whole(folder / "report.html", text)
+    return [folder / "report.html", *(file for files in drawn.values() for file in files)]
+
+
+def _part(name: str) -> str:
+    return (importlib.resources.files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _embedded(picture: pathlib.Path) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture.read_bytes()).decode()}"
+
+
+def _overview(show: Showcase) -> Any:
+    """What it is, in one picture: two maps of the first data set, and the curves there."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.6, 3.3))
+    left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.5))
+    _draw_map((left, middle), show.maps[0])
+    _draw_curves(right, [line for line in show.lines if line.dataset == show.maps[0].dataset])
+    return figure
+
+
+def _draw_curves(ax: Any, lines: list[Line]) -> None:
+    """How far above the optimum each stochastic algorithm is along its epochs."""
+    for number, line in enumerate(line for line in lines if line.epoch):
+        above = [100.0 * max(value, LEAST) for value in line.above]
+        ax.plot(line.epoch, above, color=LIGHT[number], linewidth=1.8, label=line.algorithm)
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(lambda percent, _: f"{percent:g} %")
+    ax.set(xlabel="passes over the rows")
+    ax.set_title("objective above the optimum", loc="left")
+    ax.grid(axis="y", color="0.9", linewidth=0.6)
+    ax.legend(frameon=False, fontsize=8)
+
+
+def _draw_map(axes: Any, one: WeightMap) -> None:
+    for ax, name, weights, groups, error in zip(axes, NAMES, one.weights, one.groups, one.test_errors, strict=True):
+        most = float(np.max(np.abs(weights))) or 1.0
+        colours = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
+        if one.shape is not None:
+            ax.imshow(np.reshape(weights, one.shape), **colours)
+        else:
+            _draw_graph(ax, one, weights, colours)
+        ax.set_title(name, loc="left")
+        ax.set(xticks=[], yticks=[])
+        ax.set_xlabel(f"{groups} different weights\ntest error {100 * error:.1f} %", loc="left")
+        ax.spines[:].set_visible(False)
+
+
+def _draw_graph(ax: Any, one: WeightMap, weights: list[float], colours: dict[str, Any]) -> None:
+    drawing = draw(LearntGraph(one.dataset, "", one.names, one.edges, weights))
+    for x, y, u, v in drawing.lines:
+        ax.plot([x, u], [y, v], color="0.8", linewidth=0.8, zorder=1)
+    places = np.array([(node.x, node.y) for node in drawing.nodes])
+    ax.scatter(*places.T, c=weights, s=46, edgecolors="0.4", linewidths=0.4, zorder=2, **colours)
+    ax.invert_yaxis()

@@ -1,0 +1,114 @@
+"""What batch ADMM does with a block of rows and with its z and u, which stay beside it.
+
+All of it is a sum over blocks, in their order, so it can be done where the blocks are. What a worker took along when it
+ended is made again from the history of the run: the w and the beta_z of each iteration are all that z and u depend on.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import losses
+from .._core.jit import compiled
+from .._core.threads import side_by_side
+from ..linalg import products
+from ..linalg.matrices import add_row, row_dot
+from ..problem import Block
+
+__all__ = [
+    "SlopesOfDuals",
+    "at_version",
+    "gram_of_rows",
+    "made_again",
+    "pass_over_rows",
+    "pass_rows",
+    "pull_of_rows",
+    "scale_rows",
+    "squares_of_rows",
+    "start_rows",
+]
+
+
+@compiled
+def pass_over_rows(loss, block, w, beta_z, relax, z, u, out, first, last):
+    """One pass: predict, take each row's prox, move its dual, and gather ``out += X'C(z - u)``."""
+    for i in range(first, last):
+        target = relax * row_dot(block.X, i, w) + (1.0 - relax) * z[i]
+        z[i] = losses.prox(loss, target + u[i], 1.0 / beta_z, block.y[i])
+        u[i] += target - z[i]
+        add_row(block.X, i, block.c[i] * (z[i] - u[i]), out)
+
+
+def start_rows(block: Block, rows: dict, w: np.ndarray) -> bool:
+    z = np.empty(len(block.y))
+    products.product(block.X, w, z)
+    rows.update(z=z, u=np.zeros_like(z), version=1)
+    return True
+
+
+def pass_rows(block: Block, rows: dict, loss: Any, relax: float, w: np.ndarray, beta_z: float) -> np.ndarray:
+    """The pass over a block; returns what it pulls at w."""
+
+    def over(piece: slice) -> np.ndarray:
+        out = np.zeros(len(w))
+        pass_over_rows(loss, block, w, beta_z, relax, rows["z"], rows["u"], out, piece.start, piece.stop)
+        return out
+
+    rows["z_before"] = rows["z"].copy()
+    pulls = side_by_side(over, products.pieces(block.X))
+    rows["version"] += 1
+    return functools.reduce(np.add, pulls)
+
+
+def scale_rows(block: Block, rows: dict, factor: float) -> np.ndarray:
+    """The duals for another beta_z; returns ``X'C(z - u)``."""
+    rows["u"] /= factor
+    rows["version"] += 1
+    return pull_of_rows(block, rows)
+
+
+def pull_of_rows(block: Block, rows: dict) -> np.ndarray:
+    pull = np.empty(block.X.shape[1])
+    products.transposed_product(block.X, block.c * (rows["z"] - rows["u"]), pull)
+    return pull
+
+
+def gram_of_rows(block: Block, rows: dict, n: int) -> np.ndarray:
+    return products.gram(block.X, block.c / n)
+
+
+def squares_of_rows(block: Block, rows: dict, w: np.ndarray) -> np.ndarray:
+    """The squares of what `balance` looks at: of ``X w - z``, ``X w``, z, the last change of z, and u."""
+    Xw = np.empty(len(block.y))
+    products.product(block.X, w, Xw)
+    vectors = Xw - rows["z"], Xw, rows["z"], rows["z"] - rows["z_before"], rows["u"]
+    return np.array([float(block.c @ (vector * vector)) for vector in vectors])
+
+
+class SlopesOfDuals(NamedTuple):
+    """A slope for each row, ``beta_z u``."""
+
+    beta_z: float
+
+    def __call__(self, block: Block, rows: dict) -> np.ndarray:
+        return self.beta_z * rows["u"]
+
+
+def at_version(block: Block, rows: dict, version: int, function: Any, *common: Any) -> Any:
+    """A function of a block, if its z and u are there and of the right moment; None if not."""
+    return function(block, rows, *common) if rows.get("version", 0) == version else None
+
+
+def made_again(
+    block: Block, rows: dict, loss: Any, relax: float, history: np.ndarray, function: Any, *common: Any
+) -> Any:
+    """A function of a block whose z and u are made again before."""
+    start_rows(block, rows, history[0, :-2])
+    for entry in history[1:]:
+        pass_rows(block, rows, loss, relax, entry[:-2].copy(), float(entry[-2]))
+        if entry[-1] != 1.0:
+            scale_rows(block, rows, float(entry[-1]))
+    return function(block, rows, *common)

@@ -1,0 +1,90 @@
+"""Estimates of the gradient whose error vanishes as the run goes on: what high accuracy needs of Algorithm 1.
+
+The subgradient of a batch has noise that only a falling step can tame. Here each row is remembered, by one number:
+
+- ``DualCoordinates``: a slope s_i for each row, a point of the dual problem. A batch moves its own slopes towards the
+  best reply to w_t, by a prox of the conjugate of the loss. With it Algorithm 1 is SPDHG, stochastic primal-dual hybrid
+  gradients: its linearised w-step and its v- and theta-steps are a primal-dual step of the constraint already.
+- ``VarianceReduced``: the slopes at an earlier point, whose whole gradient is known. A batch corrects it by how much
+  its own slopes have changed since. With it Algorithm 1 is SVRG-ADMM, and with momentum ASVRG-ADMM.
+
+``AtMean`` remembers no row: the subgradient is taken near the mean of the iterates, as schedule-free averaging does.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import losses
+from ..algorithm import subgradient
+from ..linalg.matrices import add_row, row_dot
+
+__all__ = ["AtMean", "DualCoordinates", "VarianceReduced"]
+
+
+class AtMean(NamedTuple):
+    """g_t is taken between the mean of the iterates, of which there is ``share``, and w_t."""
+
+    share: float
+
+
+class DualCoordinates(NamedTuple):
+    """``pull = X'(c s)/n``. ``turn`` gathers its change in a batch, which counts ``forward`` times more in g_t."""
+
+    s: np.ndarray
+    pull: np.ndarray
+    turn: np.ndarray
+    size: np.ndarray  # eta size_i is how far s_i lets its prediction go
+    forward: float  # n over the rows of a batch
+
+
+class VarianceReduced(NamedTuple):
+    """An earlier point with its predictions, slopes and gradient; g_t is taken between it and w_t, at w_t for 1."""
+
+    w: np.ndarray
+    predictions: np.ndarray
+    slopes: np.ndarray
+    gradient: np.ndarray
+    momentum: float
+
+
+@subgradient.register
+def _(kind: AtMean, model, method, block, state, batch):
+    for i in batch:
+        z = kind.share * row_dot(block.X, i, state.w_average) + (1.0 - kind.share) * row_dot(block.X, i, state.w)
+        slope = losses.slope(model.loss, z, block.y[i])
+        if slope != 0.0:
+            add_row(block.X, i, block.c[i] * slope / len(batch), state.g)
+
+
+@subgradient.register
+def _(kind: DualCoordinates, model, method, block, state, batch):
+    for i in batch:
+        z = row_dot(block.X, i, state.w)
+        q = state.eta[0] * kind.size[i]
+        if q > 0.0:  # by Moreau's identity the prox of the conjugate is what the prox of the loss leaves
+            z0 = z + q * kind.s[i]
+            s = (z0 - losses.prox(model.loss, z0, q, block.y[i])) / q
+        else:  # an empty row
+            s = losses.slope(model.loss, z, block.y[i])
+        change = s - kind.s[i]
+        kind.s[i] = s
+        if change != 0.0:
+            add_row(block.X, i, block.c[i] * change / len(kind.s), kind.turn)
+    for j in range(len(state.g)):
+        kind.pull[j] += kind.turn[j]
+        state.g[j] += kind.pull[j] + kind.forward * kind.turn[j]
+        kind.turn[j] = 0.0
+
+
+@subgradient.register
+def _(kind: VarianceReduced, model, method, block, state, batch):
+    for i in batch:
+        z = kind.momentum * row_dot(block.X, i, state.w) + (1.0 - kind.momentum) * kind.predictions[i]
+        change = losses.slope(model.loss, z, block.y[i]) - kind.slopes[i]
+        if change != 0.0:
+            add_row(block.X, i, block.c[i] * change / len(batch), state.g)
+    for j in range(len(state.g)):
+        state.g[j] += kind.gradient[j]

@@ -1,0 +1,135 @@
+"""Which file may import which, and what the package shows to the world."""
+
+import ast
+import importlib
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import adasadmm
+
+SRC = pathlib.Path(adasadmm.__file__).parent
+LAYERS = [  # a file imports only from lines above its own, and from its own folder
+    "_core",
+    "linalg",
+    "losses penalties metrics stepsizes averages",
+    "sources",
+    "graphs",
+    "problem",
+    "certificates",
+    "algorithm",
+    "solvers",
+    "registry _schedule checkpoints _progress",
+    "_solve theory",
+    "distributed",
+    "estimators",
+    "models datasets",
+    "paper",
+    "cli",
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
+FILES = sorted(SRC.rglob("*.py"))
+ENTRY_POINTS = {"", "__main__"}  # import everything, and are imported for the version alone
+
+
+def dotted(path):
+    parts = path.relative_to(SRC).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {dotted(path) for path in FILES}
+
+
+def imported(path):
+    """The modules of the package that a file imports, wherever in the file."""
+    package = list(path.relative_to(SRC).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
+            for alias in node.names:
+                inner = ".".join([*base, alias.name])
+                yield inner if inner in MODULES else ".".join(base)
+
+
+@pytest.mark.parametrize("path", FILES, ids=dotted)
+def test_a_file_imports_only_from_lines_above_its_own(path):
+    own = dotted(path).split(".")[0]
+    if own in ENTRY_POINTS:
+        return
+    assert own in LEVEL, f"{own} has no place in the layers"
+    for module in imported(path):
+        other = module.split(".")[0]
+        if other != own and module != "":
+            assert LEVEL[other] < LEVEL[own], f"{dotted(path)} must not import {module}"
+
+
+def test_no_cycles_inside_a_folder():
+    """A folder's ``__init__`` only collects names: files of the folder import from each other, in one direction."""
+    graph = {
+        dotted(path): {m for m in imported(path) if m.split(".")[0] == dotted(path).split(".")[0]} for path in FILES
+    }
+    done, under_way = set(), []
+
+    def visit(module):
+        if module in done:
+            return
+        assert module not in under_way, f"a cycle: {' -> '.join([*under_way, module])}"
+        under_way.append(module)
+        for other in graph.get(module, ()):
+            if other != module:
+                visit(other)
+        done.add(under_way.pop())
+
+    for module in graph:
+        if "." in module:  # not the __init__ of a folder, from which its files may take the generic functions
+            visit(module)
+
+
+def test_the_tree_is_small_at_the_root():
+    entries = [path for path in SRC.iterdir() if path.name != "__pycache__"]
+    assert len(entries) <= 30 and len(LAYERS) <= 16
+
+
+def test_only_one_file_knows_numba():
+    knowing = [path.name for path in SRC.rglob("*.py") if "numba" in imports_of(path)]
+    assert knowing == ["jit.py"]
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module.split(".")[0]
+
+
+def test_every_public_name_loads_and_all_is_sorted():
+    assert list(adasadmm.__all__) == sorted(adasadmm.__all__)
+    for name in adasadmm.__all__:
+        assert getattr(adasadmm, name) is not None
+    assert set(adasadmm.__all__) <= set(dir(adasadmm))
+
+
+def test_every_module_says_what_is_public():
+    for name in MODULES - {"__main__"}:
+        module = importlib.import_module(f"adasadmm.{name}" if name else "adasadmm")
+        for public in getattr(module, "__all__", []):
+            assert hasattr(module, public), f"{module.__name__} has no {public}"
+
+
+def test_help_imports_no_numba():
+    code = (
+        "import sys\nfrom adasadmm.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "assert 'numba' not in sys.modules and 'sklearn' not in sys.modules"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_version_agrees_with_the_changelog():
+    changelog = SRC.parents[1] / "CHANGELOG.md"
+    if not changelog.exists():
+        pytest.skip("installed without the repository")
+    assert f"## [{adasadmm.__version__}]" in changelog.read_text()
