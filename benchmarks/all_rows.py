@@ -35,7 +35,7 @@ def run(problem: Problem, solver: Any, far: bool) -> list[str]:
         if result.status is not Status.converged:
             break
         steps = f" ({result.run.newton_steps})" if isinstance(solver, ALM) else ""
-        found[gap] = f"{result.run.iteration}{steps}, {time.perf_counter() - begin:.2g} s"
+        found[gap] = f"{result.run.monitor().iteration}{steps}, {time.perf_counter() - begin:.2g} s"
     return list(found.values())
 
 

@@ -15,7 +15,7 @@ from tuning import EPOCHS, SEEDS, problem_of, tell
 
 from adasadmm import AdaSADMM, Hinge, Problem, solve
 from adasadmm.linalg import quadratics
-from adasadmm.solvers import parts
+from adasadmm.solvers import recipe
 
 DATA = ("svmguide3", "splice", "mushrooms", "news20", "digits", "a9a")
 FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -23,7 +23,7 @@ PILOT = 0.25  # epochs
 
 
 def auto(problem: Problem) -> float:
-    slope, value = parts.units(problem, np.zeros(problem.d))
+    slope, value = recipe.units(problem, np.zeros(problem.d))
     return slope * slope / value
 
 

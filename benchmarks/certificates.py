@@ -15,6 +15,7 @@ from tuning import problem_of, tell
 
 from adasadmm import ALM, AdaSADMM, Hinge, Logistic, solve
 from adasadmm.certificates import ascent, duality
+from adasadmm.solvers import Batches
 
 DATA = ("svmguide3", "splice", "mushrooms", "news20", "digits", "a9a", "w8a")
 PASSES = (0, 1, 2, 5, 10, 20)
@@ -32,7 +33,7 @@ def row(name: str, loss: type, epochs: int) -> list[str]:
         gaps.append(f"{duality.certify(problem, w, result.v_mean, s, theta).relative_gap:.1e}")
     tell(name, loss.__name__, epochs, *gaps)
     fork, order = result.run.fork(problem), np.random.default_rng(0).permutation(problem.n)
-    part = a_pass / seconds(fork.advance, order)
+    part = a_pass / seconds(fork.advance, Batches(problem.rows, order, fork.batch_size))
     return [name, loss.__name__.lower(), str(epochs), f"{above:.1e}", *gaps, f"{part:.2f}"]
 
 

@@ -214,8 +214,8 @@ def peer() -> str:
 def sizes() -> str:
     """What a round sends, and what a row costs."""
     from adasadmm import L1, Hinge, Problem, graphs
-    from adasadmm.solvers.rounds import packed
-    from adasadmm.solvers.stochastic import StochasticRun
+    from adasadmm.solvers import Batches, Point
+    from adasadmm.solvers.rounds import sent
 
     lines = []
     for d in (10_000, 1_000_000):
@@ -229,15 +229,15 @@ def sizes() -> str:
         problem = Problem(
             X, np.sign(rng.normal(size=rows)), loss=Hinge(), penalty=L1(1e-6), A=graphs.incidence(graphs.chain(d))
         )
-        run = StochasticRun(problem, solver(), np.zeros(d), np.zeros(d - 1), np.zeros(d - 1))
+        run = solver().begin(problem, Point(np.zeros(d), np.zeros(d - 1), np.zeros(d - 1)))
         costs = {}
         for batch in (1, 100):
             run.batch_size = batch
             order = np.tile(np.arange(rows), 1 if batch == 1 else 20)
             begin = time.process_time()  # of one core, whatever else the machine does
-            run.advance(order)
+            run.advance(Batches(problem.rows, order, batch))
             costs[batch] = (time.process_time() - begin) / len(order)
-        size = len(pickle.dumps(packed(run)))
+        size = len(pickle.dumps(sent(run)))
         lines.append([d, costs[1], costs[100], size])
     lines.append([10**8, 100 * lines[-1][1], 100 * lines[-1][2], 100 * lines[-1][3]])  # all of it is linear in d
     shown = []

@@ -7,8 +7,7 @@ import time
 
 import numpy as np
 
-from adasadmm import L1, Checkpoint, Hinge, Problem, SquaredHinge, checkpoints, graphs, solve, sources
-from adasadmm.solvers import stochastic
+from adasadmm import L1, Checkpoint, Hinge, Problem, SquaredHinge, _solve, checkpoints, graphs, solve, sources
 
 FIELDS = ("w", "v", "theta", "w_mean", "v_mean", "w_average", "w_feasible")
 WRITE_SECONDS = 0.005  # a write takes about so long in a child, so that kills land in some
@@ -101,7 +100,7 @@ def _child(problem, solver, options, folder, pipe):
         time.sleep(WRITE_SECONDS * np.random.default_rng().random())
 
     checkpoints.write_whole, os.fsync = told, slow
-    stochastic.SLICE_SECONDS = 1e-3  # many slices, so many writes
+    _solve.SLICE_SECONDS = 1e-3  # many slices, so many writes
     os.write(pipe, b"b")
     result = solve(problem, solver, checkpoint=Checkpoint(folder / "run", every=0.0), resume=True, **options)
     np.savez(folder / "facts.npz", **facts(result))

@@ -28,8 +28,9 @@ from adasadmm import ASVRGADMM, L1, SPDHG, SVRGADMM, Hinge, Logistic, Problem, S
 from adasadmm._core.jit import is_registered
 from adasadmm.certificates.scaling import scaling
 from adasadmm.linalg.matrices import WithIntercept, as_rows
-from adasadmm.solvers import parts
+from adasadmm.solvers import Batches
 from adasadmm.solvers.accurate import AccurateRun
+from adasadmm.solvers.recipe import accurate_batch_size
 
 SMOOTH = ("squared-hinge", "logistic", "squared", "huber")
 VISITS = np.random.default_rng(5).integers(N, size=70)  # 8 epochs and a part of one; batches of 3 leave a shorter one
@@ -104,7 +105,7 @@ def test_run_is_that_of_the_oracle(uncertified, name, case):
     result, (history, answer) = run(name, case), twin(name, case)
     assert_same_run(result, history, case.problem, 1e-8)
     if name == "spdhg":
-        assert_close(result.run.method.subgradient.s, answer, 1e-8)
+        assert_close(result.run.dual_point()[0], answer, 1e-8)
         answer = history.W[-1]
     assert_close(result.w_average, answer, 1e-8)
 
@@ -122,7 +123,7 @@ if not INTERPRETED:
 def test_a_beta_of_ones_own_is_kept(uncertified, name, case):
     result, (history, _) = run(name, case, beta=0.3), twin(name, case, beta=0.3)
     assert_same_run(result, history, case.problem, 1e-8)
-    assert result.run.beta == 0.3
+    assert result.run.loop.beta == 0.3
 
 
 # --- one run ---------------------------------------------------------------------------------------------------------
@@ -140,12 +141,13 @@ def test_two_halves_are_one_run(name, case):
 @some
 def test_what_was_saved_is_gone_on_from(name, case):
     one = run(name, case, VISITS[:30]).run
-    saved = one.save()
-    one.advance(VISITS[30:])
-    w, mean, answer = one.state.w.copy(), one.v_mean, one.w_average
-    one.load(saved)
-    one.advance(VISITS[30:])
-    for got, wanted in ((one.state.w, w), (one.v_mean, mean), (one.w_average, answer)):
+    saved = one.state()
+    work = Batches(one.problem.rows, VISITS[30:], one.batch_size)
+    one.advance(work)
+    w, mean, answer = one.point.w.copy(), one.means[1], one.answer
+    one.restore(saved)
+    one.advance(work)
+    for got, wanted in ((one.point.w, w), (one.means[1], mean), (one.answer, answer)):
         np.testing.assert_array_equal(got, wanted)
 
 
@@ -199,8 +201,8 @@ def test_a_batch_of_its_own_choice_matches_the_work_over_coordinates(n, columns,
     X = sp.csr_array((np.ones(20 * n), entries, np.arange(0, 20 * n + 1, 20)), shape=(n, columns))
     A = sp.eye_array(columns - 1, columns) - sp.eye_array(columns - 1, columns, k=1)
     problem = Problem(X, np.ones(n), loss=Hinge(), penalty=L1(0.1), A=A)
-    assert parts.rows_of_an_accurate_iteration(SPDHG(), problem) == wanted
-    assert parts.rows_of_an_accurate_iteration(SPDHG(batch_size=7), problem) == 7
+    assert accurate_batch_size("auto", problem) == wanted
+    assert accurate_batch_size(7, problem) == 7
 
 
 def test_a_loss_with_kinks_is_refused_with_a_better_idea():

@@ -48,7 +48,7 @@ from adasadmm import (
     stepsizes,
 )
 from adasadmm.linalg import elimination
-from adasadmm.solvers import parts
+from adasadmm.solvers import recipe
 from adasadmm.solvers.stochastic import StochasticRun
 
 
@@ -175,7 +175,7 @@ def test_sadmm_with_a_step_of_its_own_counts_the_gradients(w_step):
 def test_schedule_free_takes_its_slopes_near_the_mean(average):
     case = Case("hinge", "l1", "diagonal", "linearized", "csr")
     result = solve(case.problem, AdaSADMM(beta=1.3, average=average), samples=SAMPLES)
-    history = case.history(at_mean=parts.AT_MEAN, **step_of_its_own(case, np.inf))
+    history = case.history(at_mean=recipe.AT_MEAN, **step_of_its_own(case, np.inf))
     assert_same_run(result, history, case.problem)
     squares = np.square(history.etas)
     assert_close(result.w_average, history.w_average(squares / np.cumsum(squares)))
@@ -185,7 +185,7 @@ def test_units_are_those_of_the_first_gradient_that_is_not_zero_of_a_batch():
     X = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 2.0], [3.0, -2.0]])
     problem = Problem(X, [1, 1, 1, 1], loss=Hinge(), penalty=L1(0.1), A=np.eye(2))
     start = np.zeros(2)
-    assert [parts.units(problem, start, size)[0] for size in (1, 2, 9)] == [2.0, 2.0, 1.0]
+    assert [recipe.units(problem, start, size)[0] for size in (1, 2, 9)] == [2.0, 2.0, 1.0]
 
 
 def test_with_a_given_step_auto_is_the_polynomial_mean():
@@ -344,7 +344,7 @@ def test_a_diverging_run_ends_with_its_last_finite_iterate(case):
     assert result.status is Status.diverged
     assert np.isfinite([*result.w, *result.v, *result.theta]).all()
     assert not np.isfinite(result.certificate.relative_gap)
-    last = result.run.iteration
+    last = result.run.monitor().iteration
     assert 0 < last < len(samples)
     for end in (last, last + 1):
         assert_same_bits(result, solve(problem, solver, samples=samples[:end], trace_every=100.0))
@@ -404,7 +404,7 @@ def test_the_pull_of_the_edges_stays_that_of_their_slacks(weight):
     X, y = rng.normal(size=(1000, 6)), np.sign(rng.normal(size=1000))
     A = weight * graphs.incidence([(0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (2, 5)], d=6)
     problem = Problem(X, y, loss=Hinge(), penalty=L1(0.02), A=A, gamma=0.01)
-    state = solve(problem, AdaSADMM(eta=0.5, beta=0.5), epochs=200).run.state
+    state = solve(problem, AdaSADMM(eta=0.5, beta=0.5), epochs=200).run.iterates
     np.testing.assert_allclose(state.pull, A.T @ state.slack, rtol=0.0, atol=1e-12)
 
 
@@ -427,8 +427,8 @@ def test_a_batch_of_its_own_choice_leaves_enough_iterations(n, rare, columns, wa
     y = np.where(np.arange(n) < rare, 1.0, -1.0)
     A = graphs.incidence(graphs.chain(columns))
     problem = Problem(X, y, loss=Hinge(), penalty=L1(0.1), A=A, gamma=0.1)
-    assert parts.rows_of_an_iteration(AdaSADMM(batch_size="auto"), problem) == wanted
-    assert parts.rows_of_an_iteration(SADMM(batch_size=5), problem) == 5
+    assert AdaSADMM(batch_size="auto").recipe.rows_of_an_iteration(problem) == wanted
+    assert SADMM(batch_size=5).recipe.rows_of_an_iteration(problem) == 5
 
 
 def test_numbers_to_be_predicted_have_no_rarer_sign():
@@ -436,4 +436,4 @@ def test_numbers_to_be_predicted_have_no_rarer_sign():
     problem = Problem(
         rng.normal(size=(20_000, 4)), rng.normal(size=20_000), loss=Squared(), penalty=Zero(), A=np.eye(4)
     )
-    assert parts.rows_of_an_iteration(AdaSADMM(batch_size="auto"), problem) == 3
+    assert AdaSADMM(batch_size="auto").recipe.rows_of_an_iteration(problem) == 3

@@ -24,9 +24,9 @@ from cases import (
 )
 
 from adasadmm import ADMM, L1, Box, Problem, Squared, SquaredHinge, Stack, Status, Zero, penalties, solve
-from adasadmm.solvers import batch
+from adasadmm.solvers import admm
 
-BALANCING = oracle.Balancing(batch.FIRST_BETA, batch.BALANCED_AT, batch.BALANCE_LIMITS, batch.BALANCE_DEADBAND)
+BALANCING = oracle.Balancing(admm.FIRST_BETA, admm.BALANCED_AT, admm.BALANCE_LIMITS, admm.BALANCE_DEADBAND)
 
 
 def twin(case, iterations=40, **settings):
@@ -63,7 +63,7 @@ COVERING = [
 def uncertified(monkeypatch):
     """Interpreted, the certificate takes longer than the run, and it is not the matter here."""
     if INTERPRETED:
-        monkeypatch.setattr(batch.BatchRun, "certify", lambda run: Unknown())
+        monkeypatch.setattr(admm.BatchRun, "certify", lambda run: Unknown())
 
 
 class Unknown:

@@ -38,6 +38,7 @@ from adasadmm import (
     Squared,
     SquaredHinge,
     Status,
+    _solve,
     checkpoints,
     graphs,
     solve,
@@ -125,7 +126,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(solver, monkeypatch, folder)
 @pytest.mark.parametrize("solver", [SPDHG(), SVRGADMM(), ASVRGADMM(batch_size=3)], ids=repr)
 def test_an_accurate_run_goes_on_with_its_marks_balance_and_best_dual_value(solver, monkeypatch, folder):
     problem = Problem(X, Y, **{**PARTS, "loss": SquaredHinge()})
-    monkeypatch.setattr(stochastic, "SLICE_SECONDS", 0.0)  # many looks, inside epochs, too
+    monkeypatch.setattr(_solve, "SLICE_SECONDS", 0.0)  # many looks, inside epochs, too
     assert_resumes(monkeypatch, folder, problem, solver, looks=(3, 300, 800), epochs=5, tol=0.0)
 
 
@@ -181,7 +182,7 @@ def test_a_run_that_diverges_does_so_again(monkeypatch, folder):
 @pytest.mark.parametrize("seconds", [0.0, np.inf])
 def test_the_clock_does_not_show_in_the_result(solver, seconds, monkeypatch):
     usual = facts(solve(PROBLEM, solver))
-    monkeypatch.setattr(stochastic, "SLICE_SECONDS", seconds)  # slices of one iteration, or ever longer ones
+    monkeypatch.setattr(_solve, "SLICE_SECONDS", seconds)  # slices of one iteration, or ever longer ones
     assert differences(usual, facts(solve(PROBLEM, solver))) == []
 
 
@@ -284,8 +285,8 @@ def test_where_both_are_damaged_nothing_is_offered(two):
 
 def test_another_version_is_refused(two, monkeypatch):
     content = two[-1].read_bytes()
-    two[-1].write_bytes(content.replace(b"checkpoint 1 ", b"checkpoint 2 ", 1))
-    with pytest.raises(CheckpointError, match="is of format 2, this version reads 1"):
+    two[-1].write_bytes(content.replace(b"checkpoint 2 ", b"checkpoint 1 ", 1))
+    with pytest.raises(CheckpointError, match="is of format 1, written by another version of adasadmm; this version reads format 2"):
         resumed(two)
     two[-1].write_bytes(content)
     monkeypatch.setattr(checkpoints, "__version__", "9.9")
@@ -297,7 +298,7 @@ def test_another_version_is_refused(two, monkeypatch):
 def test_a_forged_checkpoint_is_refused_without_pickle(content, two, tmp_path):
     np.savez(tmp_path / "forged.npz", **content)
     body = (tmp_path / "forged.npz").read_bytes()
-    two[-1].write_bytes(f"adasadmm checkpoint 1 {hashlib.sha256(body).hexdigest()}\n".encode() + body)
+    two[-1].write_bytes(f"adasadmm checkpoint {checkpoints.FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode() + body)
     with pytest.raises(CheckpointError, match="is no checkpoint"):
         resumed(two)
 

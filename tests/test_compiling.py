@@ -13,7 +13,7 @@ import pytest
 
 from adasadmm import ADMM, L1, AdaSADMM, Hinge, Problem, Squared, losses, metrics, penalties, solve
 from adasadmm.algorithm import algorithm1
-from adasadmm.solvers.batch_rows import pass_over_rows
+from adasadmm.solvers.admm_rows import pass_over_rows
 
 pytestmark = [
     pytest.mark.compiled,

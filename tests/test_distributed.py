@@ -31,7 +31,7 @@ from adasadmm import (
 from adasadmm.cli import main
 from adasadmm.distributed._work import Told
 from adasadmm.models import load_model
-from adasadmm.solvers.stochastic import StochasticRun
+from adasadmm.solvers import Batches, Point
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")
@@ -149,7 +149,7 @@ def test_means_over_all_lanes(client, rows):
     result = solve(Problem(spread, **parts()), solver, epochs=1, order="given")
     w_sum, v_sum = np.zeros(D), np.zeros(D - 1)
     problem = Problem(X, y, **parts())
-    run = StochasticRun(problem, solver, np.zeros(D), np.zeros(D - 1), np.zeros(D - 1))
+    run = solver.begin(problem, Point(np.zeros(D), np.zeros(D - 1), np.zeros(D - 1)))
     blocks = [np.arange(first, first + 100) for first in range(0, N, 100)]
     lanes = [np.concatenate(blocks[lane::3]) for lane in range(3)]
     for half in range(2):
@@ -157,15 +157,15 @@ def test_means_over_all_lanes(client, rows):
         for lane in lanes:
             one = run.copied()
             for i in lane[half * 200 : half * 200 + 200]:
-                w_sum += one.state.w
-                one.advance(np.array([i]))
-                v_sum += one.state.v
+                w_sum += one.iterates.w
+                one.advance(Batches(problem.rows, np.array([i])))
+                v_sum += one.iterates.v
             ends.append(one)
         for name in ("w", "theta", "slack", "pull", "g"):
-            getattr(run.state, name)[:] = np.mean([getattr(end.state, name) for end in ends], axis=0)
+            getattr(run.iterates, name)[:] = np.mean([getattr(end.iterates, name) for end in ends], axis=0)
         squares = run.method.metric.squares
         squares += sum(end.method.metric.squares - squares for end in ends) / 9.0
-    np.testing.assert_allclose(result.w, run.state.w, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(result.w, run.iterates.w, rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(result.w_mean, w_sum / N, rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(result.v_mean, v_sum / N, rtol=1e-9, atol=1e-12)
 

@@ -191,7 +191,7 @@ def signed(path, change):
     with zipfile.ZipFile(io.BytesIO(body)) as old:
         members = {name: old.read(name) for name in old.namelist()}
     body = archive(change(members))
-    path.write_bytes(f"adasadmm checkpoint 1 {hashlib.sha256(body).hexdigest()}\n".encode() + body)
+    path.write_bytes(f"adasadmm checkpoint 2 {hashlib.sha256(body).hexdigest()}\n".encode() + body)
 
 
 def with_about(**changes):

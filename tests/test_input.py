@@ -27,7 +27,7 @@ from adasadmm import (
     metrics,
     solve,
 )
-from adasadmm.solvers import parts as loop_parts
+from adasadmm._core import machine
 
 X = np.array([[1.0, 2.0], [0.5, -1.0], [-1.0, 0.3]])
 Y = np.array([1.0, -1.0, 1.0])
@@ -162,7 +162,7 @@ def test_things_that_are_no_problem_or_solver_are_refused():
 
 
 def test_a_full_metric_that_would_not_fit_in_memory_says_its_size(monkeypatch):
-    monkeypatch.setattr(loop_parts, "memory", lambda: 100.0)
+    monkeypatch.setattr(machine, "memory", lambda: 100.0)
     with pytest.raises(ValueError, match=r'full metric of 2 features needs .* GiB.* use metric="diagonal"'):
         solve(build(), AdaSADMM(metric="full"))
 

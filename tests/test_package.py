@@ -56,7 +56,9 @@ def test_wheel_and_sdist_install_in_an_empty_environment(tmp_path):
     run(sys.executable, "-m", "build", "--outdir", tmp_path / "dist", ROOT)
     (wheel,), (sdist,) = (tmp_path / "dist").glob("*.whl"), (tmp_path / "dist").glob("*.tar.gz")
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"adasadmm/py.typed", "adasadmm/paper/report/page.css", "adasadmm/paper/report/showcase.html.jinja"} <= set(names)
+    assert {"adasadmm/py.typed", "adasadmm/paper/report/page.css", "adasadmm/paper/report/showcase.html.jinja"} <= set(
+        names
+    )
     assert all(name.startswith("adasadmm") for name in names)
     plain = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     run(sys.executable, "-m", "venv", tmp_path / "env")

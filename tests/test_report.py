@@ -301,9 +301,9 @@ def test_a_missing_package_is_named_with_what_to_install(package, call, tmp_path
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf'needs {package}: pip install "adasadmm\[report\]"'):
-        getattr(adasadmm.report, call)(studies.study(datasets=("a9a",)), tmp_path / "report")
+        getattr(adasadmm.paper.report, call)(studies.study(datasets=("a9a",)), tmp_path / "report")
 
 
 def test_importing_the_report_imports_none_of_its_extras():
-    code = "import sys, adasadmm.report; assert not {'matplotlib', 'plotly', 'jinja2'} & set(sys.modules)"
+    code = "import sys, adasadmm.paper.report; assert not {'matplotlib', 'plotly', 'jinja2'} & set(sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

@@ -20,7 +20,7 @@ from adasadmm.losses import Quantile
 from adasadmm.metrics import Diagonal, Full
 from adasadmm.penalties import L1
 from adasadmm.problem import Problem
-from adasadmm.solvers._records import ADMM, OADMM, SADMM, AdaSADMM
+from adasadmm.solvers import ADMM, OADMM, SADMM, AdaSADMM
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 

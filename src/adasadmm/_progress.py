@@ -1,4 +1,4 @@
-"""A bar on the way: of epochs in memory; of rows, rows a second and the loss so far from a source."""
+"""A progress bar for a run: epochs in memory; rows, rows per second and the progressive loss from a source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tqdm.auto import tqdm
 
 from . import losses
 from .linalg import products
-from .problem import Block
+from .solvers import Batches, Run, Work
 
 __all__ = ["Progress"]
 
@@ -18,18 +18,19 @@ _ROWS = "{l_bar}{bar}| {n_fmt}/{total_fmt} rows [{elapsed}<{remaining}, {rate_fm
 
 
 class Progress:
-    """A bar that follows a run; of a source it tells the progressive loss: of each block before it is learnt from."""
+    """A bar that follows a run; from a source it shows the progressive loss, that of each block before it is used."""
 
-    def __init__(self, run: Any, begin: float, epochs: float, show: bool) -> None:
-        self.run, self.begin = run, begin
-        self.by_rows = show and run.problem.source is not None and hasattr(run, "visits")
-        self.unit = run.problem.n if self.by_rows else 1
+    def __init__(self, run: Run, done: int, epochs: float, show: bool) -> None:
+        self.run, self.begin = run, done
+        an_epoch = 1 if run.solver.uses_all_rows else run.problem.n
+        self.by_rows = show and run.problem.source is not None and not run.solver.uses_all_rows
+        self.unit = 1 if self.by_rows else an_epoch  # of `run.done`, for one unit of the bar
         self.loss, self.rows = 0.0, 0
-        self.bar: Any = None  # tqdm takes a lock of all processes even for a bar that is hidden
+        self.bar: Any = None  # tqdm takes a lock shared by all processes even for a hidden bar
         if show:
             self.bar = tqdm(
-                total=epochs * self.unit,
-                initial=(run.epoch - begin) * self.unit,
+                total=epochs * an_epoch / self.unit,
+                initial=(run.done - done) / self.unit,
                 unit=" rows" if self.by_rows else "epoch",
                 unit_scale=self.by_rows,
                 bar_format=_ROWS if self.by_rows else _EPOCHS,
@@ -42,22 +43,23 @@ class Progress:
         if self.bar is not None:
             self.bar.close()
 
-    def before(self, block: Block | None) -> None:
-        """A block that nothing was learnt from yet."""
-        if self.by_rows and block is not None:
+    def before(self, work: Work) -> None:
+        """A piece of work that the run has not seen yet."""
+        if self.by_rows and isinstance(work, Batches):
+            block = work.block
             z = np.empty(len(block.y))
-            products.product(block.X, self.run.state.w, z)
+            products.product(block.X, self.run.point.w, z)
             loss = float(losses.mean_value(self.run.problem.loss, z, block.y, block.c))
             self.loss += len(z) * loss
             self.rows += len(z)
             self.bar.set_postfix_str(f"loss so far {self.loss / self.rows:.6g}", refresh=False)
 
     def after(self) -> None:
-        """The run has gone on."""
+        """The run has advanced."""
         if self.bar is not None:
-            self.bar.update((self.run.epoch - self.begin) * self.unit - self.bar.n)
+            self.bar.update((self.run.done - self.begin) / self.unit - self.bar.n)
 
-    def tell(self, objective: float) -> None:
+    def show(self, objective: float) -> None:
         if self.bar is not None:
             self.bar.set_postfix_str(f"objective {objective:.6g}", refresh=False)
             self.bar.update(0)

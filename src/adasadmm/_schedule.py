@@ -1,8 +1,7 @@
-"""The way of a run: rows in their order, cut where the run is looked at.
+"""Schedules: which rows a run visits when, cut where the trace gets a point.
 
-A leg leads from one look to the next. It visits blocks, of which there is one in memory and many in a source, and says
-of each which rows come in which order; for the solvers over all rows it is a number of iterations, and for rows that
-are spread over workers it is rounds.
+A schedule is a sequence of segments. A segment leads from one point of the trace to the next and is itself a sequence
+of pieces of work (`solvers.work`): rows of a block, iterations over all rows, or rounds on workers.
 """
 
 from __future__ import annotations
@@ -11,41 +10,87 @@ import contextlib
 import itertools
 import math
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .problem import Block
-from .solvers.rounds import Round
-from .solvers.stochastic import StochasticRun
+from .solvers import Batches, Iterations, Round, Run, Work
+from .solvers.work import Visit
 
-__all__ = ["Leg", "after", "of_epochs", "of_source", "orders", "pieces"]
+__all__ = ["Plan", "Segment", "after", "schedule"]
 
-Leg = Iterable[tuple[Block | None, Any]]
+Segment = Iterable[Work]
 
 
-def orders(n: int, epochs: float, order: str, seed: int, samples: Any) -> Iterator[np.ndarray]:
-    """The rows of each epoch, drawn in Python so that any other implementation can be given the same."""
-    if samples is not None:
-        chosen = np.asarray(samples).reshape(-1)
-        if chosen.size and chosen.dtype.kind not in "iu":
-            raise ValueError(f"samples must be numbers of rows, whole numbers, got {chosen[0]!r}")
-        chosen = np.ascontiguousarray(chosen, dtype=np.int64)
-        if chosen.size and not (0 <= chosen.min() and chosen.max() < n):
-            raise ValueError(f"samples must lie between 0 and {n - 1}, got {chosen.min()} to {chosen.max()}")
-        yield chosen
+class Plan(NamedTuple):
+    """How `solve` was asked to visit the rows."""
+
+    epochs: float
+    order: str
+    seed: int
+    samples: Any
+    trace_every: float
+
+
+def schedule(run: Run, plan: Plan) -> tuple[Iterator[Segment], float]:
+    """The segments of a run, and their length in epochs."""
+    if run.solver.uses_all_rows:
+        return _iterations(run, plan), float(math.ceil(plan.epochs))
+    if run.problem.spread:
+        return _rounds(run, plan), plan.epochs
+    if run.problem.source is not None:
+        return _passes(run, plan), plan.epochs
+    length = plan.epochs if plan.samples is None else len(plan.samples) / run.problem.n
+    return _visits(run, plan), length
+
+
+def _iterations(run: Run, plan: Plan) -> Iterator[Segment]:
+    most = math.ceil(plan.epochs)
+    every = round(plan.trace_every) if plan.trace_every >= 1.0 else run.solver.trace_iterations
+    return ([Iterations(min(every, most - first))] for first in range(0, most, every))
+
+
+# --- rows in memory --------------------------------------------------------------------------------------------------
+
+
+def _visits(run: Run, plan: Plan) -> Iterator[Segment]:
+    block, size = run.problem.rows, run.batch_size
+    drawn = orders(run.problem.n, plan)
+    if plan.samples is None and plan.trace_every > 1.0:
+        every = math.ceil(plan.trace_every)
+        for first in drawn:  # whole epochs, each drawn when it comes
+            epochs = itertools.chain([first], itertools.islice(drawn, every - 1))
+            yield (Batches(block, order, size) for order in epochs)
+    else:
+        for piece in pieces(drawn, plan.trace_every * run.problem.n, size):
+            yield [Batches(block, piece, size)]
+
+
+def orders(n: int, plan: Plan) -> Iterator[np.ndarray]:
+    """The rows of each epoch, drawn in Python so that another implementation can be given the same."""
+    if plan.samples is not None:
+        yield _chosen(n, plan.samples)
         return
-    rng = np.random.default_rng(seed)
-    draw: Any = {
-        "permute": lambda: rng.permutation(n),
-        "replace": lambda: rng.integers(n, size=n),
-        "given": lambda: np.arange(n),
-    }[order]
-    left = round(epochs * n)
+    rng = np.random.default_rng(plan.seed)
+    left = round(plan.epochs * n)
     while left > 0:
-        yield draw()[:left]
+        if plan.order == "permute":
+            drawn = rng.permutation(n)
+        else:
+            drawn = rng.integers(n, size=n) if plan.order == "replace" else np.arange(n)
+        yield drawn[:left]
         left -= n
+
+
+def _chosen(n: int, samples: Any) -> np.ndarray:
+    chosen = np.asarray(samples).reshape(-1)
+    if chosen.size and chosen.dtype.kind not in "iu":
+        raise ValueError(f"samples must be numbers of rows, whole numbers, got {chosen[0]!r}")
+    chosen = np.ascontiguousarray(chosen, dtype=np.int64)
+    if chosen.size and not (0 <= chosen.min() and chosen.max() < n):
+        raise ValueError(f"samples must lie between 0 and {n - 1}, got {chosen.min()} to {chosen.max()}")
+    return chosen
 
 
 def pieces(orders: Iterator[np.ndarray], every: float, batch_size: int) -> Iterator[np.ndarray]:
@@ -63,55 +108,91 @@ def pieces(orders: Iterator[np.ndarray], every: float, batch_size: int) -> Itera
                 mark += every
 
 
-def of_epochs(rows: Block, orders: Iterator[np.ndarray], every: int) -> Iterator[Leg]:
-    """Several whole epochs between two looks at the run, each drawn when it comes."""
-    for first in orders:
-        yield ((rows, order) for order in itertools.chain([first], itertools.islice(orders, every - 1)))
+# --- rows from a source ----------------------------------------------------------------------------------------------
 
 
-def of_source(run: StochasticRun, epochs: float, order: str, seed: int, every: int) -> Iterator[Leg]:
-    """Epochs between two looks at the run, each of which is a pass over the source itself."""
-    total = math.ceil(epochs)
+def _passes(run: Run, plan: Plan) -> Iterator[Segment]:
+    """Whole epochs between two points of the trace; each epoch is a pass over the source."""
+    total, every = math.ceil(plan.epochs), math.ceil(plan.trace_every)
     for first in range(0, total, every):
-        many = range(first, min(first + every, total))
-        yield (visit for epoch in many for visit in _epoch(run, epoch, epochs - epoch, order, seed))
+        epochs = range(first, min(first + every, total))
+        yield (work for epoch in epochs for work in _epoch(run, plan, epoch))
 
 
-def _epoch(run: StochasticRun, epoch: int, part: float, order: str, seed: int) -> Leg:
-    """The blocks of one epoch, or of a part of it, in an order drawn from the seed and the epoch; so are their rows."""
-    problem, rng = run.problem, np.random.default_rng([seed, epoch])
-    parts = rng.permutation(len(problem.source)) if order == "permute" else range(len(problem.source))
-    left = round(min(part, 1.0) * problem.n)
-    with contextlib.closing(problem.source.pieces(parts)) as pieces:
+def _epoch(run: Run, plan: Plan, epoch: int) -> Segment:
+    """The blocks of an epoch, or of a part of one; seed and epoch determine the order of partitions and of rows."""
+    problem, rng, shuffled = run.problem, np.random.default_rng([plan.seed, epoch]), plan.order == "permute"
+    partitions: Sequence[int] | np.ndarray = range(len(problem.source))
+    if shuffled:
+        partitions = rng.permutation(len(problem.source))
+    left = round(min(plan.epochs - epoch, 1.0) * problem.n)
+    with contextlib.closing(problem.source.pieces(partitions)) as blocks:
         while left > 0:
             start = time.perf_counter()
-            piece = next(pieces, None)
+            piece = next(blocks, None)
             run.seconds += time.perf_counter() - start  # waiting for rows is a part of the run
             if piece is None:
                 return
             block = problem.block_of(piece)
             n = len(block.y)
-            yield block, (rng.permutation(n) if order == "permute" else np.arange(n))[:left]
+            order = (rng.permutation(n) if shuffled else np.arange(n))[:left]
+            yield Batches(block, order, run.batch_size)
             left -= n
 
 
-def after(legs: Iterable[Leg], done: int) -> Iterator[Leg]:
-    """What is left of the legs after so many rows, or iterations, of them."""
-    for leg in legs:
+# --- rows on workers -------------------------------------------------------------------------------------------------
+
+
+def _rounds(run: Run, plan: Plan) -> Iterator[Segment]:
+    an_epoch = run.problem.source.lanes.rounds
+    total, every = math.ceil(plan.epochs * an_epoch), math.ceil(plan.trace_every) * an_epoch
+    for first in range(0, total, every):
+        yield [_round(run, plan, *divmod(number, an_epoch)) for number in range(first, min(first + every, total))]
+
+
+def _round(run: Run, plan: Plan, epoch: int, place: int) -> Round:
+    """The rows of each lane: those of its partitions one after the other, cut into equal rounds."""
+    count, an_epoch, partition_rows = run.problem.source.lanes
+    shuffled, visits = plan.order == "permute", []
+    for lane in range(count):
+        partitions = np.arange(lane, len(partition_rows), count)
+        if shuffled:
+            partitions = np.random.default_rng([plan.seed, epoch, lane]).permutation(partitions)
+        rows = sum(partition_rows[partition] for partition in partitions)
+        begin, end = (rows * cut // an_epoch for cut in (place, place + 1))
+        visits.append(tuple(_cut(partitions.tolist(), partition_rows, begin, end, run.batch_size)))
+    return Round(tuple(visits), epoch, plan.seed, shuffled)
+
+
+def _cut(
+    partitions: list[int], partition_rows: Sequence[int], begin: int, end: int, batch_size: int
+) -> Iterator[Visit]:
+    """The rows between two places in a sequence of partitions; only whole batches are cut off."""
+    for partition in partitions:
+        rows = partition_rows[partition]
+        first, last = (rows if at >= rows else max(at, 0) // batch_size * batch_size for at in (begin, end))
+        if first < last:
+            yield Visit(partition, rows, first, last)
+        begin, end = begin - rows, end - rows
+
+
+# --- resuming --------------------------------------------------------------------------------------------------------
+
+
+def after(segments: Iterable[Segment], done: int) -> Iterator[Segment]:
+    """What remains of a schedule after so many rows, or iterations, of it."""
+    for segment in segments:
         if done > 0:
-            leg, done = _rest(leg, done)
-        if leg:
-            yield leg
+            segment, done = _remaining(segment, done)
+        if segment:
+            yield segment
 
 
-def _rest(leg: Leg, done: int) -> tuple[Leg, int]:
-    """The rest of a leg, and how many rows, or iterations, lie behind it."""
-    visits = iter(leg)
-    for block, piece in visits:
-        length = piece if isinstance(piece, int) else piece.length if isinstance(piece, Round) else len(piece)
-        if done == 0:
-            return itertools.chain([(block, piece)], visits), 0
-        if done < length:
-            return itertools.chain([(block, piece - done if isinstance(piece, int) else piece[done:])], visits), 0
-        done -= length
+def _remaining(segment: Segment, done: int) -> tuple[Segment, int]:
+    """What remains of a segment, and how many rows, or iterations, lie behind its end."""
+    rest = iter(segment)
+    for work in rest:
+        if done < work.length or done == 0:
+            return itertools.chain([work.after(done)], rest), 0
+        done -= work.length
     return (), done

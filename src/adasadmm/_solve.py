@@ -1,9 +1,10 @@
-"""solve(): epochs, the order of rows, the clock, stopping, callbacks, progress."""
+"""solve(): the clock, stopping, callbacks, checkpoints and progress around any solver's run."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,35 +12,28 @@ import numpy as np
 
 from ._core.threads import go_on_or_halt, one_blas_thread
 from ._progress import Progress
-from ._schedule import Leg, after, of_epochs, of_source, orders, pieces
+from ._schedule import Plan, Segment, after, schedule
 from .certificates.polish import fuse
 from .certificates.trace import Certificate, Result, Snapshot, Status, Trace
-from .checkpoints import Checkpoint, CheckpointError, Keeper, fingerprint
+from .checkpoints import Checkpoint, CheckpointError, Keeper, Moment, check_same_form, fingerprint
+from .penalties import SEPARABLE_SETS
 from .problem import Problem
-from .solvers._records import ACCURATE, ADMM, ALL_ROWS, ALM, OADMM, SADMM, AdaSADMM
-from .solvers.accurate import AccurateRun
-from .solvers.batch import BatchRun
-from .solvers.multipliers import MultiplierRun
-from .solvers.parts import check_fits, keeps_w_set
-from .solvers.rounds import RoundsRun, rounds
-from .solvers.stochastic import StochasticRun
+from .solvers import ALM, Point, Run, Solver, Work, check_fits
+from .solvers.work import halves
 
-__all__ = ["advance", "solve"]
+__all__ = ["advance", "begin", "solve"]
 
-EPOCHS = 2.0
-ADMM_ITERATIONS = 1000
-ADMM_TOL = 1e-3
-ADMM_CHECK_EVERY = 10
-ACCURATE_EPOCHS = 200.0
-POLISHED = 1e-8  # the gap that polish goes on to, where tol is not smaller
+DEFAULT_TOL = 1e-3  # of the solvers that know their gap
+POLISHED = 1e-8  # the gap that polish continues to, if tol is not smaller
 POLISH_ITERATIONS = 20
+SLICE_SECONDS = 0.25  # between two returns to Python, where Ctrl-C is noticed and the iterates are checked
 ORDERS = ("permute", "replace", "given")
 NOTHING_PROVED = Certificate(math.inf, -math.inf, math.inf, math.inf, math.nan, math.nan, "the run diverged")
 
 
 def solve(
     problem: Problem,
-    solver: Any,
+    solver: Solver,
     *,
     epochs: float | None = None,
     seed: int = 0,
@@ -100,77 +94,42 @@ def solve(
     >>> solve(problem, ADMM(), tol=1e-9).w.round(6)  # a penalty so strong that both fuse to the mean
     array([2., 2.])
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
-    if not isinstance(solver, (AdaSADMM, SADMM, OADMM, *ALL_ROWS, *ACCURATE)):
-        raise TypeError(f"solver must be a solver of adasadmm, such as AdaSADMM() or ALM(), got {solver!r}")
-    if start is not None and not isinstance(start, Result):
-        raise TypeError(f"start must be a Result of solve, got {type(start).__name__}")
-    _check_run(epochs, order, tol, trace_every)
-    _check_seed(seed)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of a Snapshot, got {callback!r}")
-    _check_checkpoint(checkpoint, resume)
+    _check_arguments(problem, start, callback)
     check_fits(solver, problem)
+    _check_numbers(epochs, order, tol, trace_every, seed)
+    _check_checkpoint(checkpoint, resume)
     if polish:
         check_fits(ALM(), problem)
-    if samples is not None and isinstance(solver, ALL_ROWS):
+    if samples is not None and solver.uses_all_rows:
         raise ValueError(f"samples must be None for {type(solver).__name__}, which uses all rows in every iteration")
     if problem.source is not None and (samples is not None or order == "replace"):
         raise ValueError(
             'rows of a source cannot be drawn one by one: order must be "permute" or "given", samples None'
         )
     with one_blas_thread():
-        run = _begin(problem, solver, start)
-        if isinstance(solver, (*ALL_ROWS, *ACCURATE)):
-            tol = ADMM_TOL if tol is None else tol
-        if isinstance(solver, ALL_ROWS):
-            legs, total = _iterations(solver, epochs, trace_every)
-        else:
-            legs, total = _visits(run, epochs, seed, samples, order, trace_every)
+        run = begin(problem, solver, start)
+        if solver.knows_gap and tol is None:
+            tol = DEFAULT_TOL
+        length = solver.default_epochs if epochs is None else float(epochs)
+        segments, total = schedule(run, Plan(length, order, seed, samples, trace_every))
         settings = {"solver": solver, "epochs": epochs, "seed": seed, "order": order, "samples": samples}
-        settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.save()[0]}
+        settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.state()}
         keeper = Keeper(checkpoint, {} if checkpoint is None else _fingerprint(problem, settings))
-        begin, first = run.epoch, run.position
-        status = _take_up(run, keeper.open(resume))
+        first = run.done
+        status = _resumed(run, keeper.open(resume))
         if status is None:
-            with Progress(run, begin, total, progress) as bar:
-                status = _drive(run, after(legs, run.position - first), tol, callback, bar, keeper)
-        run.take(run.problem.first_rows)  # lets go of the last block
-        result = _result(problem, run, keeper.points, status, run.epoch - begin)
+            with Progress(run, first, total, progress) as bar:
+                status = _drive(run, after(segments, run.done - first), tol, callback, bar, keeper)
+        result = _result(problem, run, keeper.points, status, _epochs(run, run.done - first))
         missed = status is Status.diverged or (tol is not None and status is Status.done)
         return _polished(problem, result, tol) if polish and not missed else result
 
 
-def _iterations(solver: Any, epochs: float | None, trace_every: float) -> tuple[Iterator[Leg], float]:
-    """The way of a solver over all rows, and its length."""
-    most = ADMM_ITERATIONS if epochs is None else math.ceil(epochs)
-    usual = 1 if isinstance(solver, ALM) else ADMM_CHECK_EVERY
-    every = round(trace_every) if trace_every >= 1.0 else usual
-    return ([(None, min(every, most - first))] for first in range(0, most, every)), float(most)
-
-
-def _visits(
-    run: Any, epochs: float | None, seed: int, samples: Any, order: str, trace_every: float
-) -> tuple[Iterator[Leg], float]:
-    """The way of a stochastic solver over its rows, and its length in epochs."""
-    problem, most = run.problem, ACCURATE_EPOCHS if isinstance(run.solver, ACCURATE) else EPOCHS
-    wanted = most if epochs is None else float(epochs)
-    if problem.spread:
-        return rounds(run, wanted, order, seed, math.ceil(trace_every)), wanted
-    if problem.source is not None:
-        return of_source(run, wanted, order, seed, math.ceil(trace_every)), wanted
-    drawn = orders(problem.n, wanted, order, seed, samples)
-    if samples is None and trace_every > 1.0:
-        return of_epochs(problem.rows, drawn, math.ceil(trace_every)), wanted
-    legs = ([(problem.rows, piece)] for piece in pieces(drawn, trace_every * problem.n, run.batch_size))
-    return legs, wanted if samples is None else len(samples) / problem.n
-
-
 @np.errstate(over="ignore", invalid="ignore")
-def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
-    """A new run, or one that goes on."""
-    split = problem.w_set is not None and (isinstance(solver, ALL_ROWS) or not keeps_w_set(solver, problem))
+def begin(problem: Problem, solver: Solver, start: Result | None = None) -> Run:
+    """A new run, or one that continues from a result: its own run if nothing but rows and penalty have changed."""
+    keeps_w_set = solver.separable_w_step and isinstance(problem.w_set, SEPARABLE_SETS)
+    split = problem.w_set is not None and not keeps_w_set
     inner = problem.w_set_split if split else problem
     if start is not None:
         if len(start.w) != problem.d or len(start.v) != problem.p or len(start.theta) != problem.m:
@@ -178,7 +137,7 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
                 f"start has {len(start.w)} features and {len(start.theta)} constraints, "
                 f"the problem {problem.d} and {problem.m}"
             )
-        # The settings are compared by what they print: metrics without fields are equal as tuples.
+        # Settings are compared by their repr: metrics without fields are equal as tuples.
         same_solver = start.run is not None and repr(start.run.solver) == repr(solver)
         if same_solver and _same_quadratics(start.run.problem, inner):
             return start.run.fork(inner)
@@ -187,14 +146,11 @@ def _begin(problem: Problem, solver: Any, start: Result | None) -> Any:
     theta = np.zeros(problem.m) if start is None else start.theta
     if split:
         v, theta = np.concatenate([v, w]), np.concatenate([theta, np.zeros(problem.d)])
-    kinds: Any = {ADMM: BatchRun, ALM: MultiplierRun} | dict.fromkeys(ACCURATE, AccurateRun)
-    stochastic = RoundsRun if inner.spread else StochasticRun
-    kind = next((run for of, run in kinds.items() if isinstance(solver, of)), stochastic)
-    return kind(inner, solver, w, v, theta)
+    return solver.begin(inner, Point(w, v, theta))
 
 
 def _fingerprint(problem: Problem, settings: dict[str, Any]) -> dict[str, str]:
-    """All that the bits of a run depend on."""
+    """Everything that the bits of a run depend on."""
     if problem.source is None:
         rows: dict[str, Any] = dict(zip(("X", "y", "sample_weight"), problem.rows, strict=True))
     else:
@@ -206,25 +162,20 @@ def _fingerprint(problem: Problem, settings: dict[str, Any]) -> dict[str, str]:
     return fingerprint(**rows, **{name: getattr(problem, name) for name in parts}, **settings)
 
 
-def _take_up(run: Any, moment: Any) -> Status | None:
-    """Bring a run to where a checkpoint was written; how it ended, if it had."""
+def _resumed(run: Run, moment: Moment | None) -> Status | None:
+    """Bring a run to the moment of a checkpoint; its status, if it had ended."""
     if moment is None:
         return None
-    arrays, numbers = run.save()
-    shapes = [(array.shape[-1:], array.dtype) for array in arrays]  # a history may be longer
-    if shapes != [(array.shape[-1:], array.dtype) for array in moment.arrays]:
-        raise CheckpointError("the checkpoint holds arrays of another shape than the run")
+    check_same_form(run.state(), moment.state)
     try:
-        if any(isinstance(own, int) > isinstance(kept, int) for own, kept in zip(numbers, moment.numbers, strict=True)):
-            raise ValueError("a count in it is no whole number")
-        run.load((moment.arrays, moment.numbers))
+        moment.return_to(run)
     except ValueError as error:
         raise CheckpointError(f"the checkpoint does not fit the run: {error}") from error
     return moment.status
 
 
 def _same_quadratics(one: Problem, other: Problem) -> bool:
-    """Whether a run on one problem can go on with the other: its w-step and its slack belong to these arrays."""
+    """Whether a run on one problem can continue on the other: its w-step and its slack belong to these arrays."""
     pairs: Any = ((one.A, other.A), (one.B, other.B), ((one.b, one.gamma), (other.b, other.gamma)))
     return all(
         (first is None) == (second is None) and (first is None or all(map(np.array_equal, first, second)))
@@ -232,89 +183,123 @@ def _same_quadratics(one: Problem, other: Problem) -> bool:
     )
 
 
-def _drive(run: Any, legs: Iterator[Leg], tol: float | None, callback: Any, bar: Progress, keeper: Keeper) -> Status:
-    """Advance over the legs, and look at the run after each; whatever ends it, it is kept."""
+# --- the loop around a run -------------------------------------------------------------------------------------------
+
+
+def _drive(
+    run: Run, segments: Iterator[Segment], tol: float | None, callback: Any, bar: Progress, keeper: Keeper
+) -> Status:
+    """Advance segment by segment, and record a point of the trace after each; however it ends, the run is kept."""
+    status, pace = Status.done, Pace()
     try:
-        status = _status_after(run, legs, tol, callback, bar, keeper)
+        for segment in segments:
+            finite = advance(run, segment, keeper, bar, pace)
+            snapshot = _snapshot(run)
+            if not finite or not math.isfinite(snapshot.objective):
+                status = Status.diverged
+                break
+            keeper.points.append(snapshot[: len(Trace.columns)])  # without the iterates: a run may have many points
+            bar.show(snapshot.objective)
+            if callback is not None and callback(snapshot):
+                status = Status.stopped
+                break
+            if tol is not None and run.certify().relative_gap <= tol:
+                status = Status.converged
+                break
     except CheckpointError:
         raise
     except BaseException:
         keeper.write()
         raise
-    keeper.note(run.save())
-    keeper.write(None if status is Status.stopped else status)  # who stopped a run may go on with it
+    keeper.note(run)
+    keeper.write(None if status is Status.stopped else status)  # a run that was stopped may be resumed
     return status
 
 
-def _status_after(run: Any, legs: Iterator[Leg], tol: Any, callback: Any, bar: Progress, keeper: Keeper) -> Status:
-    for leg in legs:
-        finite = True
-        for block, piece in leg:
-            bar.before(block)
-            run.take(block)
-            finite = advance(run, piece, keeper.note)
-            bar.after()
-            if not finite:
-                break
-        snapshot = _snapshot(run)
-        if not finite or not math.isfinite(snapshot.objective):
-            return Status.diverged
-        keeper.points.append(snapshot[: len(Trace.columns)])  # without the iterates: a run may have many points
-        bar.tell(snapshot.objective)
-        if callback is not None and callback(snapshot):
-            return Status.stopped
-        if tol is not None and run.certify().relative_gap <= tol:
-            return Status.converged
-    return Status.done
+class Pace:
+    """How many iterations take about a quarter of a second."""
+
+    def __init__(self) -> None:
+        self.iterations = 1
+
+    def adapt(self, seconds: float) -> None:
+        if seconds < 0.5 * SLICE_SECONDS:
+            self.iterations = min(2 * self.iterations, 2**20)
+        elif seconds > 2.0 * SLICE_SECONDS:
+            self.iterations = max(1, self.iterations // 2)
 
 
-def advance(run: Any, piece: Any, note: Callable[[Any], None] | None = None) -> bool:
-    """Advance a run; False where that ended in infinity or NaN, and the run stands at its last finite iterate.
+def advance(
+    run: Run,
+    segment: Segment,
+    keeper: Keeper | None = None,
+    bar: Progress | None = None,
+    pace: Pace | None = None,
+) -> bool:
+    """Advance a run; False if its iterates became infinite or NaN, and the run is back at its last finite ones.
 
-    ``note`` is told of each state on the way from which the run could go on.
+    The work is cut into slices of about a quarter of a second: before each the run is kept, and may be halted.
     """
-    return all(_advance_while_finite(run, part, note) for part in run.slices(piece))
+    keeper = Keeper(None, {}) if keeper is None else keeper
+    pace = Pace() if pace is None else pace
+    for work in segment:
+        if bar is not None:
+            bar.before(work)
+        while work.length:
+            piece, work = work.split(pace.iterations)
+            go_on_or_halt()
+            before = run.seconds
+            if not _advance_while_finite(run, piece, keeper.note(run)):
+                return False
+            pace.adapt(run.seconds - before)
+        if bar is not None:
+            bar.after()
+    return True
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _advance_while_finite(run: Any, piece: Any, note: Callable[[Any], None] | None = None) -> bool:
-    saved = run.save()
-    if note is not None:
-        note(saved)
-    go_on_or_halt()
+def _advance_while_finite(run: Run, work: Work, before: Moment) -> bool:
+    """Do a piece of work; if it ends in infinity or NaN, return and redo the part of it that stays finite."""
+    start = time.perf_counter()
     try:
-        run.advance(piece)
-        if run.is_finite():
-            return True
-    except np.linalg.LinAlgError:  # the full metric has no root, or no factor, where gradients overflow
-        pass
-    run.load(saved)
-    for half in run.halves(piece):
-        if not _advance_while_finite(run, half):
+        run.advance(work)
+        finite = run.is_finite()
+    except np.linalg.LinAlgError:  # the full metric has no root, or no factor, if gradients overflow
+        finite = False
+    if finite:
+        run.done += work.length
+        run.seconds += time.perf_counter() - start
+        return True
+    before.return_to(run)
+    for half in halves(work):
+        if not _advance_while_finite(run, half, Moment.of(run)):
             break
     return False
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _snapshot(run: Any) -> Snapshot:
-    problem, state = run.problem, run.state
-    v_turn = problem.times_B(state.v - run.v_before)
-    w_mean, w_average = run.w_mean, run.w_average
+def _snapshot(run: Run) -> Snapshot:
+    problem, (w, v, _), (w_mean, v_mean), w_average = run.problem, run.point, run.means, run.answer
     if problem.source is not None:
-        problem.loss_at(state.w, w_mean, w_average)  # all three in one pass over the files, and remembered
+        problem.loss_at(w, w_mean, w_average)  # all three in one pass over the files, and remembered
+    monitor = run.monitor()
     return Snapshot(
-        iteration=run.iteration,
-        epoch=run.epoch,
+        iteration=monitor.iteration,
+        epoch=_epochs(run, run.done),
         seconds=run.seconds,
-        objective=_objective(problem, state.w, state.v),
-        objective_mean=_objective(problem, w_mean, run.v_mean),
-        primal_residual=float(np.linalg.norm(problem.residual(state.w, state.v))),
-        dual_residual=run.beta * float(np.linalg.norm(problem.times_A_transposed(v_turn))),
-        eta=run.eta,
-        w=state.w.copy(),
+        objective=_objective(problem, w, v),
+        objective_mean=_objective(problem, w_mean, v_mean),
+        primal_residual=float(np.linalg.norm(problem.residual(w, v))),
+        dual_residual=monitor.dual_residual,
+        eta=monitor.eta,
+        w=w.copy(),
         w_mean=w_mean,
         w_average=w_average,
     )
+
+
+def _epochs(run: Run, done: int) -> float:
+    return float(done) if run.solver.uses_all_rows else done / run.problem.n
 
 
 def _objective(problem: Problem, w: np.ndarray, v: np.ndarray) -> float:
@@ -322,20 +307,19 @@ def _objective(problem: Problem, w: np.ndarray, v: np.ndarray) -> float:
     return problem.objective(w, v if own is None else own)
 
 
-def _result(problem: Problem, run: Any, snapshots: list[Any], status: Status, epochs: float) -> Result:
-    """The answer in the user's own rows: those of a split w_set are taken off again."""
-    state, m, p = run.state, problem.m, problem.p
-    w_feasible = state.v[p:].copy() if run.problem.m > m else state.w.copy()
-    later = isinstance(run, StochasticRun) and problem.source is None and status is not Status.converged
+def _result(problem: Problem, run: Run, points: list[tuple], status: Status, epochs: float) -> Result:
+    """The result in the user's own rows, without those of a split w_set."""
+    (w, v, theta), (w_mean, v_mean), m, p = run.point, run.means, problem.m, problem.p
+    later = not run.solver.knows_gap and problem.source is None and status is not Status.converged
     return Result(
-        w=state.w.copy(),
-        v=state.v[:p].copy(),
-        theta=state.theta[:m].copy(),
-        w_mean=run.w_mean,
-        v_mean=run.v_mean[:p].copy(),
-        w_average=run.w_average,
-        w_feasible=w_feasible,
-        trace=Trace(snapshots),
+        w=w.copy(),
+        v=v[:p].copy(),
+        theta=theta[:m].copy(),
+        w_mean=w_mean,
+        v_mean=v_mean[:p].copy(),
+        w_average=run.answer,
+        w_feasible=v[p:].copy() if run.problem.m > m else w.copy(),
+        trace=Trace(points),
         status=status,
         epochs=epochs,
         certified=NOTHING_PROVED if status is Status.diverged else None if later else run.certify(),
@@ -344,12 +328,24 @@ def _result(problem: Problem, run: Any, snapshots: list[Any], status: Status, ep
 
 
 def _polished(problem: Problem, result: Result, tol: float | None) -> Result:
-    """Go on with all rows to a small gap, then make exact what is fused."""
+    """Continue with all rows to a small gap, then make the structure exact."""
     goal = POLISHED if tol is None else min(tol, POLISHED)
-    if isinstance(result.run, MultiplierRun) and result.run.certify().relative_gap <= goal:
+    if result.run.solver.exact_v and result.run.certify().relative_gap <= goal:
         return fuse(problem, result, goal)
     further = solve(problem, ALM(), tol=goal, epochs=POLISH_ITERATIONS, start=result)
     return dataclasses.replace(fuse(problem, further, goal), trace=result.trace, epochs=result.epochs)
+
+
+# --- checks of the arguments -----------------------------------------------------------------------------------------
+
+
+def _check_arguments(problem: Any, start: Any, callback: Any) -> None:
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
+    if start is not None and not isinstance(start, Result):
+        raise TypeError(f"start must be a Result of solve, got {type(start).__name__}")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function of a Snapshot, got {callback!r}")
 
 
 def _check_checkpoint(checkpoint: Any, resume: bool) -> None:
@@ -359,7 +355,7 @@ def _check_checkpoint(checkpoint: Any, resume: bool) -> None:
         raise ValueError("resume=True needs a checkpoint to go on from: give checkpoint=Checkpoint(folder)")
 
 
-def _check_run(epochs: Any, order: str, tol: Any, trace_every: float) -> None:
+def _check_numbers(epochs: Any, order: str, tol: Any, trace_every: float, seed: Any) -> None:
     for name, number in (("epochs", epochs), ("tol", tol), ("trace_every", trace_every)):
         optional = name != "trace_every"
         if not isinstance(number, (int, float, np.number)) and not (number is None and optional):
@@ -372,9 +368,6 @@ def _check_run(epochs: Any, order: str, tol: Any, trace_every: float) -> None:
         raise ValueError(f"tol must be >= 0, got {tol}")
     if not trace_every > 0.0:
         raise ValueError(f"trace_every must be > 0, got {trace_every}")
-
-
-def _check_seed(seed: Any) -> None:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise TypeError(f"seed must be a whole number, so that a run can be repeated, got {seed!r}")
     if seed < 0:

@@ -1,8 +1,9 @@
-"""Checkpoints: a run kept on disk, to go on after a crash and to end with the same bits.
+"""Checkpoints: a run saved on disk, from which it resumes after a crash and ends with the same bits.
 
 A file is one line, ``adasadmm checkpoint <format> <sha256 of the rest>``, and an ``.npz`` archive without pickle: the
-arrays of the run, and ``about``, a JSON text with the run's fingerprint, its numbers and the points of its trace. The
-order of rows is a function of the seed, so the rows visited so far are all that need be known of the generator.
+arrays of the run's state under their names, and ``about``, a JSON text with the run's fingerprint, the numbers of its
+state, how far it is, and the points of its trace. The order of rows is a function of the seed, so the number of rows
+visited so far determines the state of the generator.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ import numpy as np
 from . import __version__
 from ._core.files import check_arrays, write_whole
 from .certificates.trace import Status, Trace
+from .solvers import NamedState, Run
 
-__all__ = ["Checkpoint", "CheckpointError", "Keeper", "fingerprint"]
+__all__ = ["Checkpoint", "CheckpointError", "Keeper", "Moment", "check_same_form", "fingerprint"]
 
-FORMAT = 1
+FORMAT = 2
 NAME = "checkpoint-{:08d}"
 KEPT = 2  # the last one, and the one before
 
@@ -86,12 +88,21 @@ class Checkpoint:
 
 
 class Moment(NamedTuple):
-    """A run where it can be taken up again; ``points`` of its trace were made, and ``status`` says if it has ended."""
+    """A moment from which a run can resume: its state, how far it was, its trace until then, its status if it ended."""
 
-    arrays: list[np.ndarray]
-    numbers: list[float]
+    state: NamedState
+    done: int
+    seconds: float
     points: list[tuple]
     status: Status | None
+
+    @classmethod
+    def of(cls, run: Run) -> Moment:
+        return cls(run.state(), run.done, run.seconds, [], None)
+
+    def return_to(self, run: Run) -> None:
+        run.restore(self.state)
+        run.done, run.seconds = self.done, self.seconds
 
 
 class Keeper:
@@ -107,23 +118,25 @@ class Keeper:
     def __init__(self, checkpoint: Checkpoint | None, of: dict[str, str]) -> None:
         self.checkpoint, self.of = checkpoint, of
         self.points: list[tuple] = []
-        self._saved: tuple[Any, int] | None = None  # where the run can go on from, and the points of its trace then
+        self._last: Moment | None = None
+        self._count = 0  # points of the trace at that moment
         self._written = time.monotonic()
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def note(self, saved: Any) -> None:
-        """The run stands where it could go on from; written down when it is time."""
-        self._saved = saved, len(self.points)
+    def note(self, run: Run) -> Moment:
+        """Keep the present moment of a run; write it if it is time."""
+        moment = Moment.of(run)
+        self._last, self._count = moment, len(self.points)
         if self.checkpoint is not None and time.monotonic() - self._written >= self.checkpoint.every:
             self.write()
+        return moment
 
     def write(self, status: Status | None = None) -> None:
-        """Write down what was noted last."""
-        if self.checkpoint is None or self._saved is None:
+        """Write the moment that was kept last."""
+        if self.checkpoint is None or self._last is None:
             return
-        (arrays, numbers), count = self._saved
-        content = _packed(self.of, Moment(arrays, list(numbers), self.points[:count], status))
+        content = _packed(self.of, self._last._replace(points=self.points[: self._count], status=status))
         before = self._files()
         number = 1 + (int(before[-1].name[-8:]) if before else 0)
         path = Path(self.checkpoint.path) / NAME.format(number)
@@ -207,15 +220,18 @@ def _feed(digest: Any, part: Any) -> None:
 
 
 def _packed(of: dict[str, str], moment: Moment) -> bytes:
+    arrays = {name: value for name, value in moment.state.items() if isinstance(value, np.ndarray)}
     about = {
         "of": of,
-        "numbers": moment.numbers,
+        "numbers": {name: value for name, value in moment.state.items() if name not in arrays},
+        "done": moment.done,
+        "seconds": moment.seconds,
         "points": [point[: len(Trace.columns)] for point in moment.points],
         "status": None if moment.status is None else moment.status.name,
     }
-    arrays = {f"array{k}": array for k, array in enumerate(moment.arrays)}
     body = io.BytesIO()
-    np.savez(body, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)  # type: ignore[arg-type]
+    named: Any = {f"state.{name}": array for name, array in arrays.items()}
+    np.savez(body, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **named)
     content = body.getvalue()
     return f"adasadmm checkpoint {FORMAT} {hashlib.sha256(content).hexdigest()}\n".encode() + content
 
@@ -230,14 +246,18 @@ def _unpacked(path: Path, of: dict[str, str]) -> Moment:
     if len(words) != 4 or words[:2] != [b"adasadmm", b"checkpoint"]:
         raise CheckpointError(f"{path} is damaged, or no checkpoint: its first line is not that of one")
     if words[2] != str(FORMAT).encode():
-        raise CheckpointError(f"{path} is of format {words[2].decode(errors='replace')}, this version reads {FORMAT}")
+        raise CheckpointError(
+            f"{path} is of format {words[2].decode(errors='replace')}, written by another version of adasadmm; this "
+            f"version reads format {FORMAT}: start the run again in another folder, or resume it with that version"
+        )
     if words[3] != hashlib.sha256(body).hexdigest().encode():
         raise CheckpointError(f"{path} is damaged: its digest does not match its content")
     try:
-        about, arrays = _read(body)
+        about, state = _read(body)
         differing = [name for name in {**of, **about["of"]} if of.get(name) != about["of"].get(name)]
         status = None if about["status"] is None else Status[about["status"]]
-        moment = Moment(arrays, list(about["numbers"]), [tuple(point) for point in about["points"]], status)
+        points = [tuple(point) for point in about["points"]]
+        moment = Moment(state, about["done"], about["seconds"], points, status)
     except Exception as error:  # of the right digest, so made by somebody, but not by us
         raise CheckpointError(f"{path} is no checkpoint: {type(error).__name__}: {error}") from error
     if "adasadmm" in differing:
@@ -248,19 +268,35 @@ def _unpacked(path: Path, of: dict[str, str]) -> Moment:
     return moment
 
 
-def _read(body: bytes) -> tuple[dict, list[np.ndarray]]:
+def _read(body: bytes) -> tuple[dict, NamedState]:
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
             raise ValueError("compressed members")
         check_arrays(archive, len(body))
     with np.load(io.BytesIO(body), allow_pickle=False) as stored:
         about = json.loads(stored["about"].tobytes())
-        arrays = [stored[f"array{k}"] for k in range(len(stored.files) - 1)]
-    numbers = [*about["numbers"], *(number for point in about["points"] for number in point)]
-    if not all(isinstance(array, np.ndarray) and array.dtype.kind in "fiub" for array in arrays):
+        arrays = {name.removeprefix("state."): stored[name] for name in stored.files if name != "about"}
+    if not all(isinstance(array, np.ndarray) and array.dtype.kind in "fiub" for array in arrays.values()):
         raise ValueError("members that are no arrays of numbers")
+    numbers = [*about["numbers"].values(), about["seconds"], *(number for point in about["points"] for number in point)]
     if not all(isinstance(number, (int, float)) for number in numbers):
         raise ValueError("numbers that are none")
+    if not isinstance(about["done"], int) or about["done"] < 0:
+        raise ValueError("a count that is none")
     if any(len(point) != len(Trace.columns) for point in about["points"]):
         raise ValueError("points that are none of a trace")
-    return about, arrays
+    return about, arrays | about["numbers"]
+
+
+def check_same_form(own: NamedState, kept: NamedState) -> None:
+    """Raise ``CheckpointError`` if a saved state has other names, shapes or types than the run's own."""
+    if set(own) != set(kept):
+        raise CheckpointError(f"the checkpoint does not fit the run: it differs in {', '.join(set(own) ^ set(kept))}")
+    for name, value in own.items():
+        other: Any = kept[name]
+        if isinstance(value, np.ndarray):  # a history, of two dimensions, may be longer
+            same = isinstance(other, np.ndarray) and other.dtype == value.dtype and other.ndim == value.ndim
+            if not same or other.shape[-1:] != value.shape[-1:]:
+                raise CheckpointError(f"the checkpoint holds arrays of another shape than the run: {name}")
+        elif isinstance(other, np.ndarray) or isinstance(value, int) > isinstance(other, int):
+            raise CheckpointError(f"the checkpoint does not fit the run: {name} is no whole number")

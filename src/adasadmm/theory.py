@@ -31,9 +31,10 @@ from ._core.threads import one_blas_thread
 from .certificates.trace import Result
 from .linalg import products, quadratics
 from .linalg.matrices import as_vector
+from .penalties import SEPARABLE_SETS
 from .problem import Problem
-from .solvers._records import SADMM, AdaSADMM
-from .solvers.parts import keeps_w_set, mean_of
+from .solvers import Batches, Point, Solver
+from .solvers.recipe import recipe_of
 from .solvers.stochastic import StochasticRun
 
 __all__ = ["Bounds", "bounds"]
@@ -101,7 +102,7 @@ class Bounds:
 
 
 def bounds(
-    problem: Problem, solver: Any, samples: Any, w_star: Any, v_star: Any, rho: float, *, start: Result | None = None
+    problem: Problem, solver: Solver, samples: Any, w_star: Any, v_star: Any, rho: float, *, start: Result | None = None
 ) -> Bounds:
     """Replay a run, and evaluate the bounds of the theorems on it.
 
@@ -136,12 +137,13 @@ def bounds(
     >>> found.lhs <= found.theorem2_printed  # a |w_1 - w*|^2 is missing there
     False
     """
-    if not isinstance(solver, (AdaSADMM, SADMM)):
+    recipe = recipe_of(solver)
+    if recipe is None or recipe.implicit:
         raise TypeError(
             f"solver must be AdaSADMM(...) or SADMM(...), got {solver!r}: the theorems are about steps along "
             "g_t = l'(w_t, xi_t), OADMM and ADMM keep the loss itself"
         )
-    if mean_of(solver) == "schedule-free":
+    if recipe.mean == "schedule-free":
         raise ValueError('average must not be "schedule-free": the theorems are about subgradients at w_t')
     if problem.source is not None:
         raise ValueError("the bounds are of a run over rows in memory, X of this problem is a source")
@@ -155,11 +157,13 @@ def bounds(
     w = np.zeros(problem.d) if start is None else as_vector(start.w, problem.d, "w of start")
     v = np.zeros(problem.p) if start is None else as_vector(start.v, problem.p, "v of start")
     theta = np.zeros(problem.m) if start is None else as_vector(start.theta, problem.m, "theta of start")
-    if problem.w_set is not None and not keeps_w_set(solver, problem):
+    keeps_w_set = recipe.separable_w_step and isinstance(problem.w_set, SEPARABLE_SETS)
+    if problem.w_set is not None and not keeps_w_set:
         problem = problem.w_set_split
         v, v_star, theta = np.append(v, w), np.append(v_star, w_star), np.append(theta, np.zeros(problem.d))
     with one_blas_thread():
-        run = StochasticRun(problem, solver, w, v, theta)
+        batch_size = recipe.rows_of_an_iteration(problem)
+        run = StochasticRun(problem, solver, recipe.method(problem, w), batch_size, Point(w, v, theta))
         sums = _start(run, w_star, v_star) | _replay(run, samples, w_star)
     Bv_star = float(np.linalg.norm(problem.times_B(v_star)))
     return Bounds(lhs=_left_hand_side(run, w_star, v_star, rho), **_theorems(run, sums, Bv_star, rho), **sums)
@@ -167,13 +171,13 @@ def bounds(
 
 def _start(run: StochasticRun, w_star: np.ndarray, v_star: np.ndarray) -> dict[str, Any]:
     """How far from u* the run starts."""
-    w, v = run.state.w - w_star, run.state.v - v_star
+    w, v = run.iterates.w - w_star, run.iterates.v - v_star
     Bv = float(np.linalg.norm(run.problem.times_B(v)))
     C = np.ones(run.problem.p) if run.problem.B is None else run.model.B.curvature
     return {
         "first_w": float(np.linalg.norm(w)),
         "first_Bv": Bv,
-        "first_theta": float(np.linalg.norm(run.state.theta)),
+        "first_theta": float(np.linalg.norm(run.iterates.theta)),
         "linearization": float(w @ _excess(run) @ w),
         "majorization": run.beta * (float(C @ (v * v)) - Bv**2),
     }
@@ -186,11 +190,11 @@ def _replay(run: StochasticRun, samples: np.ndarray, w_star: np.ndarray) -> dict
     G = np.zeros_like(R)
     for first in range(0, len(samples), run.batch_size):
         batch = samples[first : first + run.batch_size]
-        before, g = run.state.w - w_star, run.gradient(batch)
-        run.advance(batch)
+        before, g = run.iterates.w - w_star, run.gradient(batch)
+        run.advance(Batches(run.problem.rows, batch, run.batch_size))
         if not run.is_finite():
             raise ValueError(f"the run diverged in iteration {run.iteration}: try a smaller eta")
-        eta, after = run.eta, run.state.w - w_star
+        eta, after = float(run.iterates.eta[0]), run.iterates.w - w_star
         H = _dense_metric(run)
         P = H + eta * R
         total["bregman_sum"] += float(before @ P @ before - after @ P @ after) / eta
@@ -230,16 +234,18 @@ def _dense_metric(run: StochasticRun) -> np.ndarray:
 
 
 def _left_hand_side(run: StochasticRun, w_star: np.ndarray, v_star: np.ndarray, rho: float) -> float:
-    problem, w_later = run.problem, run.w_mean + (run.state.w - run.w_first) / run.iteration
-    violated = float(np.linalg.norm(problem.residual(w_later, run.v_mean)))
-    return problem.objective(run.w_mean, run.v_mean) - problem.objective(w_star, v_star) + rho * violated
+    problem, (w_mean, v_mean) = run.problem, run.means
+    w_later = w_mean + (run.iterates.w - run.w_first) / run.iteration
+    violated = float(np.linalg.norm(problem.residual(w_later, v_mean)))
+    return problem.objective(w_mean, v_mean) - problem.objective(w_star, v_star) + rho * violated
 
 
 def _theorems(run: StochasticRun, sums: dict[str, Any], Bv_star: float, rho: float) -> dict[str, Any]:
     """The right-hand sides, from the sums."""
     H, a, beta, eta, T = run.method.metric, run.method.a, run.beta, sums["eta"], sums["iterations"]
     start = beta * sums["first_Bv"] ** 2 + sums["majorization"] + (rho + sums["first_theta"]) ** 2 / beta
-    printed = beta * Bv_star**2 + rho**2 / beta + 0.0 * eta  # NaN where eta varies: the paper has a constant one
+    # The paper has a constant step size: its form of the bounds is undefined for others.
+    printed = beta * Bv_star**2 + rho**2 / beta if math.isfinite(eta) else math.nan
     both = sums["bregman_sum"] + sums["step_sum"]
     found = {"theorem1": (both + start) / (2 * T), "theorem1_printed": (both + printed) / (2 * T)}
     k = math.sqrt(1.0 + H.refresh * run.problem.d) if isinstance(H, metrics.LaggingState) else 1.0

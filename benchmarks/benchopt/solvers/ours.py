@@ -4,7 +4,6 @@ from benchopt import BaseSolver
 from adasadmm import solve
 from adasadmm.paper.bench import SOLVERS
 from adasadmm.paper.settings import POINTS_AN_EPOCH
-from adasadmm.solvers._records import ALL_ROWS
 
 
 class Solver(BaseSolver):
@@ -23,7 +22,7 @@ class Solver(BaseSolver):
 
     def run(self, n_iter):
         _, solver = SOLVERS[self.variant]
-        batch = isinstance(solver, ALL_ROWS)
+        batch = solver.uses_all_rows
         epochs = n_iter if batch else n_iter / POINTS_AN_EPOCH
         tol = 0.0 if batch else None
         self.result = solve(self.problem, solver, epochs=epochs, tol=tol, seed=self.seed, trace_every=max(1.0, epochs))

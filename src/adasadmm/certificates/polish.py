@@ -21,16 +21,19 @@ __all__ = ["fuse", "fused"]
 
 
 def fuse(problem: Problem, result: Result, tol: float) -> Result:
-    """The same result of `ALM` with exact zeros; as it was where that would lift its gap above ``tol``."""
-    run, split = result.run, result.run.problem  # which has a copy of w in v, where w has a set
-    w = fused(split, run.state.w, run.state.v)
+    """The same result with exact zeros; unchanged if these would raise its gap above ``tol``.
+
+    The solver must be one whose v is exact (`Solver.exact_v`).
+    """
+    run, before = result.run, result.run.certify()
+    split, point = run.problem, run.point  # if w has a set, v holds a copy of w
+    w = fused(split, point.w, point.v)
     v = split.times_A(w) - split.b
-    v[run.state.v == 0.0] = 0.0
-    found = duality.certify(split, w, v, run.beta_z * run.u, run.state.theta)
-    certificate = duality.with_dual(split, found, max(found.dual, run.best_dual))
+    v[point.v == 0.0] = 0.0
+    found = duality.certify(split, w, v, *run.dual_point())
+    certificate = duality.with_dual(split, found, max(found.dual, before.dual))
     v = v[: problem.p].copy()
-    before = result.certificate
-    if before is None or not certificate.relative_gap <= max(tol, before.relative_gap):
+    if not certificate.relative_gap <= max(tol, before.relative_gap):
         return result
     own = {"w": w, "v": v, "w_mean": w.copy(), "v_mean": v.copy(), "w_average": w.copy(), "w_feasible": w.copy()}
     return dataclasses.replace(result, certified=certificate, **own)

@@ -21,10 +21,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._core.threads import Together
-from .._solve import advance
+from .._solve import advance, begin
 from ..certificates.trace import Status
 from ..linalg.matrices import as_rows
-from ..solvers.stochastic import StochasticRun
+from ..registry import AVERAGES, SOLVERS
+from ..solvers import Batches, Run, Solver
 from ..sources import Source
 from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
@@ -78,14 +79,14 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [NOT_NEGATIVE, None],
         "l2": [NOT_NEGATIVE, None],
-        "solver": [StrOptions(set(_fitting.SOLVERS)), *_fitting.SOLVER_RECORDS],
+        "solver": [StrOptions({"auto", *SOLVERS}), Solver],
         "eta": [StrOptions({"auto"}), POSITIVE, tuple],
         "beta": [StrOptions({"auto"}), POSITIVE],
         "a": [POSITIVE],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [NOT_NEGATIVE],
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "average": [StrOptions({"auto", "uniform", "polynomial", "step-weighted", "schedule-free", "last"})],
+        "average": [StrOptions(set(AVERAGES))],
         "shuffle": ["boolean"],
         "fit_intercept": ["boolean"],
         "warm_start": ["boolean"],
@@ -117,20 +118,11 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         seed = self._seed(fixed=checkpoint is not None)
         kept = [checkpoint] if len(targets) == 1 else self._parts(checkpoint, len(targets))
         tell = epoch_callback(self, X, labels, self._fitted_at if len(targets) == 1 else None)
-        with Together() as together:
-            fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(together)(
-                    _fitting.fit_one,
-                    self,
-                    _fitting.problem_of(self, rows, y, sample_weight, structure, l2),
-                    seed,
-                    start,
-                    tell,
-                    checkpoint=part,
-                    resume=resume,
-                )
-                for (rows, y), start, part in zip(rows_and_targets, starts, kept, strict=True)
-            )
+        work = [
+            (self, _fitting.problem_of(self, rows, y, sample_weight, structure, l2), seed, start, tell, part, resume)
+            for (rows, y), start, part in zip(rows_and_targets, starts, kept, strict=True)
+        ]
+        fits = [_fitting.fit_one(*work[0])] if len(work) == 1 else _fit_together(work, self.n_jobs)
         _fitting.warn_unless_converged(fits, self.tol)
         self._set_fitted(fits)
         return fits
@@ -255,30 +247,28 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         for k, y in enumerate(targets):
             problem = _fitting.problem_of(self, rows, y, None, structure, l2)
             solver = _fitting.as_solver(self, problem, streaming=True)
-            if isinstance(solver, _fitting.CERTIFIED):
+            if solver.knows_gap or solver.uses_all_rows:
                 raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
-            if sample_weight is not None:  # in a stream the mean of all weights is not known: they count as they are
+            if sample_weight is not None:  # in a stream the mean of all weights is not known: they are taken as given
                 problem.rows = problem.rows._replace(c=sample_weight)
             if first:
-                zeros = (np.zeros(length) for length in (problem.d, problem.p, problem.m))
-                point = zeros if before[k] is None else (before[k].w, before[k].v, before[k].theta)
-                run = StochasticRun(problem, solver, *point)
+                run = begin(problem, solver, before[k])
             else:
                 self._check_same_stream(self._run[k], problem.d, solver)
                 run = self._run[k].fork(problem)
-            if not advance(run, np.arange(problem.n)):
+            if not advance(run, [Batches(problem.rows, np.arange(problem.n), run.batch_size)]):
                 warnings.warn(f"partial_fit: {Status.diverged.value}; a smaller eta may help", ConvergenceWarning, 3)
             runs.append(run)
-        answers = [_fitting.split_intercept(self, run.w_average) for run in runs]
+        answers = [_fitting.split_intercept(self, run.answer) for run in runs]
         self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
-        self._run, self._rows_seen = [run.without_rows() for run in runs], rows_seen
+        self._run, self._rows_seen = [run.fork(None) for run in runs], rows_seen
         for name in ("dual_gap_", "status_", "trace_"):  # of a fit before: not true of these coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
 
-    def _check_same_stream(self, run: StochasticRun, d: int, solver: Any) -> None:
+    def _check_same_stream(self, run: Run, d: int, solver: Solver) -> None:
         """The state of a run belongs to its intercept and its solver; the graph stays that of the first block."""
-        same_width, same_solver = len(run.state.w) == d, repr(run.solver) == repr(solver)
+        same_width, same_solver = len(run.point.w) == d, repr(run.solver) == repr(solver)
         if not (same_width and same_solver):
             changed = "fit_intercept" if not same_width else "the solver or one of its settings"
             raise ValueError(f"{changed} was changed within a stream: begin anew, with a clone or with fit")
@@ -297,3 +287,9 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _fit_together(work: list[tuple], n_jobs: int | None) -> list[Fit]:
+    """Fit several linear functions in threads; an error or Ctrl-C in one halts them all."""
+    with Together() as together:
+        return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(together)(_fitting.fit_one, *each) for each in work)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .. import distributed
 from ..losses import Logistic
+from ..registry import CLASSIFICATION_LOSSES
 from ..sources import Source, SourceError
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
@@ -50,7 +51,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     _parameter_constraints: ClassVar[dict] = {
         **LinearModel._parameter_constraints,
-        "loss": [StrOptions(set(_fitting.MARGIN_LOSSES)), tuple],
+        "loss": [StrOptions(set(CLASSIFICATION_LOSSES)), tuple],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 

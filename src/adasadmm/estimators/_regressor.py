@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .. import distributed
 from ..losses import Poisson
+from ..registry import REGRESSION_LOSSES
 from ..sources import Source
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
@@ -25,7 +26,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
     _parameter_constraints: ClassVar[dict] = {
         **LinearModel._parameter_constraints,
-        "loss": [StrOptions(set(_fitting.REGRESSION_LOSSES)), tuple],
+        "loss": [StrOptions(set(REGRESSION_LOSSES)), tuple],
     }
 
     @with_callbacks

@@ -19,7 +19,7 @@ from ..linalg.matrices import as_rows, plain, to_scipy
 from ..linalg.products import transposed_product
 from ..penalties import Zero
 from ..problem import Problem
-from ..solvers._records import ADMM
+from ..solvers import ADMM
 from ..sources import Source
 from . import _fitting
 from ._base import keep_parameters
@@ -52,7 +52,7 @@ def alpha_max(problem: Problem, edges: np.ndarray) -> float:
     )
     result = solve(fused, ADMM(), tol=1e-6)
     pull = np.empty(columns)
-    slopes = result.run.beta_z * result.run.memory.of(0)["u"]  # of the one block in memory
+    slopes, _ = result.run.dual_point()
     transposed_product(X, problem.rows.c * slopes / problem.n, pull)
     rest = pull + problem.gamma * (member @ result.w)
     theta = sp.linalg.lsqr(to_scipy(problem.A).T.tocsr(), rest, atol=1e-10, btol=1e-10)[0]

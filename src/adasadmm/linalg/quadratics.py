@@ -92,16 +92,18 @@ def exact(A: CSR, beta: float, ridge: np.ndarray) -> Eliminated | Iterated:
     return Eliminated(Q, factor, np.full(len(ridge), np.nan), np.array([np.inf, 0.0]), price, fare)
 
 
-def changing(Q: Any) -> list[np.ndarray]:
-    """The arrays that a solve writes and a later one reads."""
-    return [Q.h, Q.spent, Q.factor.D, Q.factor.L] if isinstance(Q, Eliminated) else []
+def changing(Q: Any) -> dict[str, np.ndarray]:
+    """The arrays that a solve writes and a later one reads, by name."""
+    if not isinstance(Q, Eliminated):
+        return {}
+    return {"h": Q.h, "spent": Q.spent, "factor.D": Q.factor.D, "factor.L": Q.factor.L}
 
 
 def fork(Q: Any) -> Any:
     """A copy that can go its own way."""
     if not isinstance(Q, Eliminated):
         return Q
-    h, spent, D, L = (array.copy() for array in changing(Q))
+    h, spent, D, L = (array.copy() for array in changing(Q).values())
     return Q._replace(h=h, spent=spent, factor=Q.factor._replace(D=D, L=L, x=Q.factor.x.copy()))
 
 

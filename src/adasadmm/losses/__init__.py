@@ -34,25 +34,22 @@ from ._generic import (  # noqa: F401
     mean_value,
     prox,
     slope,
+    takes_labels,
     value,
 )
-from .margin import Hinge, Logistic, SquaredHinge
-from .regression import EpsilonInsensitive, Huber, Poisson, Quantile, Squared
+from .margin import Hinge as Hinge, Logistic as Logistic, SquaredHinge as SquaredHinge
+from .regression import (
+    EpsilonInsensitive as EpsilonInsensitive,
+    Huber as Huber,
+    Poisson as Poisson,
+    Quantile as Quantile,
+    Squared as Squared,
+)
+
+# A loss that is imported above is a built-in one: estimators and the command line take it by its name.
+BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type))
 
 __all__ = [
-    "EpsilonInsensitive",
-    "Hinge",
-    "Huber",
-    "Logistic",
-    "Poisson",
-    "Quantile",
-    "Squared",
-    "SquaredHinge",
-    "check",
-    "conjugate",
-    "curvature",
-    "domain",
-    "prox",
-    "slope",
-    "value",
+    *("check", "conjugate", "curvature", "domain", "prox", "slope", "takes_labels", "value"),
+    *(cls.__name__ for cls in BUILT_IN),
 ]

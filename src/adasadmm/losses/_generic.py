@@ -47,6 +47,12 @@ def check(loss, y: np.ndarray) -> None:
     """Raise ``ValueError`` where the loss cannot take these targets, or has an impossible parameter."""
 
 
+@functools.singledispatch
+def takes_labels(loss) -> bool:
+    """Whether the targets are labels -1 and +1: then the loss is one for classification."""
+    return False
+
+
 @compiled
 def mean_value(loss, z, y, c):
     """``1/n sum_i c_i loss(z_i, y_i)``."""

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from .._core.jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, slope, value, xlogx
+from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, slope, takes_labels, value, xlogx
 
 # --- hinge -----------------------------------------------------------------------------------------------------------
 
@@ -157,3 +157,10 @@ def _(loss, y):
     wrong = y[(y != 1.0) & (y != -1.0)]
     if wrong.size:
         raise ValueError(f"y must hold labels -1 and +1 for {type(loss).__name__}, got {wrong[0]:g}")
+
+
+@takes_labels.register(Hinge)
+@takes_labels.register(SquaredHinge)
+@takes_labels.register(Logistic)
+def _(loss) -> bool:
+    return True

@@ -25,7 +25,7 @@ from ..estimators import GraphGuidedClassifier
 from ..metrics import Full
 from ..penalties import L1
 from ..problem import Problem
-from ..solvers._records import ADMM, ALL_ROWS, ALM, SADMM, AdaSADMM
+from ..solvers import ADMM, ALM, SADMM, AdaSADMM
 from . import peers
 from .cells import learnt_graph, scaled
 from .report.compare import DASH
@@ -128,7 +128,7 @@ def _automatic(course: Course) -> Lane:
 def _followed(course: Course, label: str, solver: Any, limits: Limits) -> Lane:
     """A solver of ours, looked at on the way; its clock stands still meanwhile."""
     lane = Lane(course.name, label, "ours", [], [])
-    batch = isinstance(solver, ALL_ROWS)
+    batch = solver.uses_all_rows
 
     def look(snapshot: Any) -> bool:
         _note(lane, snapshot.seconds, course.above(snapshot.w if batch else snapshot.w_average))

@@ -13,7 +13,7 @@ from .._solve import solve
 from ..losses import Hinge
 from ..penalties import L1
 from ..problem import Problem
-from ..solvers._records import ADMM
+from ..solvers import ADMM
 from .contest import Options, follow
 from .settings import PENALTY, SCALED, TEST_PART
 

@@ -13,7 +13,7 @@ from .._solve import solve
 from ..linalg import matrices
 from ..metrics import Full
 from ..problem import Problem
-from ..solvers._records import ADMM, OADMM, SADMM, AdaSADMM
+from ..solvers import ADMM, OADMM, SADMM, AdaSADMM
 from .settings import POINTS_AN_EPOCH
 
 __all__ = ["ALGORITHMS", "DEFAULT", "PAPERS", "Algorithm", "Options", "follow"]
@@ -76,7 +76,7 @@ def follow(name: str, problem: Problem, options: Options, seed: int, eta: Any, n
     def callback(snapshot: Any) -> None:
         note(snapshot.epoch, snapshot.seconds, snapshot.w_average, snapshot.w)
 
-    batch = isinstance(solver, ADMM)
+    batch = solver.uses_all_rows
     result = solve(
         problem,
         solver,

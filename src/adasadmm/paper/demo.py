@@ -16,7 +16,7 @@ from ..losses import Hinge
 from ..metrics import Full
 from ..penalties import L1
 from ..problem import Problem
-from ..solvers._records import ADMM, ALL_ROWS, ALM, SADMM, AdaSADMM
+from ..solvers import ADMM, ALM, SADMM, AdaSADMM
 from .report.showcase import Line, WeightMap
 from .settings import POINTS_AN_EPOCH, TEST_PART
 
@@ -64,7 +64,7 @@ def lines(name: str, epochs: float = 2.0) -> Iterator[Line]:
             course["epoch"].append(snapshot.epoch)
             course["above"].append(problem.objective(snapshot.w_average) / optimum.dual - 1.0)
 
-        batch = isinstance(solver, ALL_ROWS)
+        batch = solver.uses_all_rows
         settings: dict[str, Any] = {"callback": look, "trace_every": 1.0 / POINTS_AN_EPOCH, "epochs": epochs}
         result = solve(problem, solver, **({} if batch else settings))
         objective = problem.objective(result.w_average)

@@ -1,39 +1,53 @@
-"""A run of Algorithm 1 to high accuracy: estimates of the gradient that become exact, and step sizes found on the way.
+"""Algorithm 1 to high accuracy: estimates of the gradient that become exact, and step sizes found during the run.
 
-At the end of each epoch, that is of n rows, variance reduction looks at the whole gradient. After 1, 2, 4, 8, ...
-epochs eta and beta are balanced anew. Both are ratios: how fast w moves against how fast the slopes s, or theta, move.
-Best is the ratio of the distances that lie ahead, and the distances since the last balance stand for these.
+At the end of each epoch, that is of n rows, variance reduction computes the whole gradient. After 1, 2, 4, 8, ...
+epochs eta and beta are balanced. Both are ratios: how fast w moves against how fast the slopes s, or theta, move. The
+best ratio is that of the distances to the solution, and the distances since the last balance estimate these.
 """
 
 from __future__ import annotations
 
+import copy
 import math
-import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import averages, losses, metrics, stepsizes
 from ..algorithm import Method
-from ..certificates import duality
+from ..certificates import certify, duality
 from ..certificates.scaling import scaling
 from ..certificates.trace import Certificate
 from ..linalg import quadratics
 from ..linalg.quadratics import Separable
 from ..problem import Problem
-from . import parts
-from ._records import SPDHG
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .gradients import DualCoordinates, VarianceReduced
+from .recipe import accurate_batch_size
 from .stochastic import StochasticRun
+from .work import Batches, Work
 
-__all__ = ["AccurateRun"]
+__all__ = ["AccurateRun", "Parts", "dual_coordinates", "variance_reduced"]
 
 MOST_CHANGE = 10.0  # of eta or beta, at once
 ROUNDING = 1e-10
 
 
+class Parts(NamedTuple):
+    """What SPDHG and the variance-reduced methods have in common on one problem."""
+
+    estimate: DualCoordinates | VarianceReduced
+    eta: float
+    beta: float | str
+    batch_size: int
+    h: np.ndarray  # the diagonal metric
+    size: np.ndarray  # of each row, in that metric
+    majoriser: np.ndarray  # of A'A
+
+
 class Mark(NamedTuple):
-    """Where a run stood once; copies."""
+    """Where a run was at some moment; copies."""
 
     iteration: int
     w: np.ndarray
@@ -42,146 +56,183 @@ class Mark(NamedTuple):
     s: np.ndarray
 
 
-class AccurateRun(StochasticRun):
-    """The state of SPDHG, SVRG-ADMM or ASVRG-ADMM on one problem."""
+def dual_coordinates(problem: Problem, beta: float | str, batch_size: Any, w: np.ndarray) -> Parts:
+    """The parts of SPDHG: a dual coordinate for each row."""
+    batch_size, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=True)
+    estimate = DualCoordinates(s, pull, np.zeros(problem.d), size, problem.n / batch_size)
+    eta = _first_reach(problem, z, s) / (float(np.mean(size)) or 1.0)
+    return Parts(estimate, eta, beta, batch_size, h, size, quadratics.majoriser(problem.A))
 
-    def __init__(self, problem: Problem, solver: Any, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
-        super().__init__(problem, solver, w, v, theta)
+
+def variance_reduced(problem: Problem, beta: float | str, batch_size: Any, w: np.ndarray, momentum: float) -> Parts:
+    """The parts of SVRG-ADMM and ASVRG-ADMM: the gradient at an earlier point, and corrections to it."""
+    batch_size, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=False)
+    most = losses.curvature(problem.loss) * float(np.max(size))
+    estimate = VarianceReduced(w.copy(), z, s, pull, momentum)
+    eta = 1.0 / (momentum * (most or 1.0))
+    return Parts(estimate, eta, beta, batch_size, h, size, quadratics.majoriser(problem.A))
+
+
+def _at_start(problem: Problem, batch_size: Any, w: np.ndarray, rare_is_fast: bool) -> tuple:
+    """Batch size, metric, sizes of rows, predictions, slopes and gradient of the loss at the start."""
+    rows = accurate_batch_size(batch_size, problem)
+    h, size = scaling(problem, rows, rare_is_fast=rare_is_fast)
+    z = problem.predictions(w)
+    s = duality.slopes(problem, z)
+    return rows, h, size, z, s, duality.data_pull(problem, s)
+
+
+class AccurateRun(Run):
+    """SPDHG, SVRG-ADMM or ASVRG-ADMM on one problem: Algorithm 1, and what happens at the end of its epochs.
+
+    ``parts`` makes the `Parts` from a problem and a start; ``beta_is_free`` says whether beta is balanced.
+    """
+
+    def __init__(self, problem: Problem, solver: Solver, parts: Callable[..., Parts], start: Point) -> None:
+        self.problem, self.solver, self.make_parts = problem, solver, parts
+        found = parts(problem, w=start.w)
+        self.batch_size, self.h, self.size, self.majoriser = found[3:]
+        self.beta_is_free = found.beta == "auto"
+        beta = found.beta
+        if isinstance(beta, str):  # the constraint slows w down as much as the rows do
+            beta = float(np.mean(self.h)) / found.eta / (float(np.mean(self.majoriser)) or 1.0)
+        step, metric = stepsizes.Constant(found.eta), metrics.Scaled(self.h)
+        method = Method(found.estimate, metric, 1.0, step, self._quadratic(beta), float(beta), averages.Last())
+        self.loop = StochasticRun(problem, solver, method, self.batch_size, start)
         self.since, self.epochs = 0, 0  # rows since the last epoch ended; epochs
         self.certificate: Certificate | None = None
         self.certified_at, self.best_dual = -1, -math.inf
         self.epoch_mark = self.balance_mark = self._mark()
 
-    # --- its parts ---------------------------------------------------------------------------------------------------
-
-    def _parts(self, w: np.ndarray) -> tuple[int, Method]:
-        problem, dual = self.problem, isinstance(self.solver, SPDHG)
-        batch_size = parts.rows_of_an_accurate_iteration(self.solver, problem)
-        self.h, self.size = scaling(problem, batch_size, rare_is_fast=dual)
-        self.majoriser = quadratics.majoriser(problem.A)
-        z = problem.predictions(w)
-        s = duality.slopes(problem, z)
-        pull = duality.data_pull(problem, s)
-        typical = float(np.mean(self.size)) or 1.0
-        if dual:
-            kind: Any = DualCoordinates(s, pull, np.zeros(problem.d), self.size, problem.n / batch_size)
-            eta = _first_reach(problem, z, s) / typical
-        else:
-            kind = VarianceReduced(w.copy(), z, s, pull, self.solver.momentum)
-            most = losses.curvature(problem.loss) * float(np.max(self.size))
-            eta = 1.0 / (self.solver.momentum * (most or 1.0))
-        beta = self.solver.beta
-        if beta == "auto":  # the constraint slows w as much as the rows do
-            beta = float(np.mean(self.h)) / eta / (float(np.mean(self.majoriser)) or 1.0)
-        Q = self._quadratic(beta)
-        step, metric = stepsizes.Constant(eta), metrics.Scaled(self.h)
-        return batch_size, Method(kind, metric, 1.0, step, Q, float(beta), averages.Last())
-
     def _quadratic(self, beta: float) -> Separable:
         """The linearised constraint, and the ridge: with gamma here, ``gamma w`` is taken at w_{t+1}, not at w_t."""
         return Separable(beta * self.majoriser + self.problem.gamma)
 
+    @property
+    def estimate(self) -> DualCoordinates | VarianceReduced:
+        return self.loop.method.subgradient
+
     # --- epochs ------------------------------------------------------------------------------------------------------
 
-    def advance(self, samples: np.ndarray) -> None:
-        """Run over these rows, with what is due at the end of each epoch."""
-        while len(samples):
-            batches = -(-(self.problem.n - self.since) // self.batch_size)
-            piece, samples = np.split(samples, [batches * self.batch_size])
-            super().advance(piece)
-            self.since += len(piece)
+    def advance(self, work: Work) -> None:
+        """Run over these rows; each time n rows are complete, end the epoch."""
+        assert isinstance(work, Batches)
+        while work.length:
+            piece, work = work.split(-(-(self.problem.n - self.since) // self.batch_size))
+            self.loop.advance(piece)
+            self.since += piece.length
             if self.since >= self.problem.n:
-                start = time.perf_counter()
                 self._end_epoch()
-                self.seconds += time.perf_counter() - start
 
     def _end_epoch(self) -> None:
         self.since, self.epochs = 0, self.epochs + 1
-        kind = self.method.subgradient
-        if isinstance(kind, VarianceReduced):
-            kind.w[:] = self.w_average
-            kind.predictions[:] = self.problem.predictions(kind.w)
-            kind.slopes[:] = duality.slopes(self.problem, kind.predictions)
-            kind.gradient[:] = duality.data_pull(self.problem, kind.slopes)
+        estimate = self.estimate
+        if isinstance(estimate, VarianceReduced):
+            estimate.w[:] = self.answer
+            estimate.predictions[:] = self.problem.predictions(estimate.w)
+            estimate.slopes[:] = duality.slopes(self.problem, estimate.predictions)
+            estimate.gradient[:] = duality.data_pull(self.problem, estimate.slopes)
         self.epoch_mark = self._mark()
         if self.epochs.bit_count() == 1:  # 1, 2, 4, 8, ...
             self._balance(self.balance_mark, self.epoch_mark)
             self.balance_mark = self.epoch_mark
 
     def _mark(self) -> Mark:
-        state, s = self.state, getattr(self.method.subgradient, "s", np.empty(0))
-        return Mark(self.iteration, state.w.copy(), state.w_sum.copy(), state.theta.copy(), s.copy())
+        iterates = self.loop.iterates
+        s = self.estimate.s.copy() if isinstance(self.estimate, DualCoordinates) else np.empty(0)
+        return Mark(self.loop.iteration, iterates.w.copy(), iterates.w_sum.copy(), iterates.theta.copy(), s)
 
     def _balance(self, before: Mark, now: Mark) -> None:
         """Move eta and beta half of the way, in logarithms, to the ratios of the distances between two marks."""
-        eta, beta = self.method.step.eta, self.beta
-        if isinstance(self.method.subgradient, DualCoordinates):
+        eta, beta = self.loop.method.step.eta, self.loop.beta
+        if isinstance(self.estimate, DualCoordinates):
             weight = self.problem.rows.c * self.size / self.batch_size
             eta = _halfway(eta, _distance(self.h, now.w, before.w), _distance(weight, now.s, before.s))
-        if self.solver.beta == "auto":
+        if self.beta_is_free:
             of_theta = _distance(np.ones(self.problem.m), now.theta, before.theta)
             beta = _halfway(beta, of_theta, _distance(self.majoriser, now.w, before.w))
-        self.travelled = self.travelled + (now.theta - self.theta_first) / self.beta
-        self.theta_first = now.theta.copy()
-        self.method = self.method._replace(step=stepsizes.Constant(eta), Q=self._quadratic(beta), beta=beta)
+        self.loop.travelled = self.loop.travelled + (now.theta - self.loop.theta_first) / self.loop.beta
+        self.loop.theta_first = now.theta.copy()
+        self._step_with(eta, beta)
 
-    # --- what is known of the point ----------------------------------------------------------------------------------
+    def _step_with(self, eta: float, beta: float) -> None:
+        step, Q = stepsizes.Constant(eta), self._quadratic(beta)
+        self.loop.method = self.loop.method._replace(step=step, Q=Q, beta=beta)
+
+    # --- the point ---------------------------------------------------------------------------------------------------
+
+    def is_finite(self) -> bool:
+        return self.loop.is_finite()
 
     @property
-    def w_average(self) -> np.ndarray:
-        """The answer: w, or with variance reduction the mean of this epoch's, mixed with the earlier point."""
-        kind = self.method.subgradient
-        if isinstance(kind, DualCoordinates):
-            return self.state.w.copy()
-        mark = self.epoch_mark
-        if self.iteration == mark.iteration:
-            return kind.w.copy()
-        mean = (self.state.w_sum - mark.w_sum + self.state.w - mark.w) / (self.iteration - mark.iteration)
-        return kind.momentum * mean + (1.0 - kind.momentum) * kind.w
+    def point(self) -> Point:
+        return self.loop.point
+
+    @property
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.loop.means
+
+    @property
+    def answer(self) -> np.ndarray:
+        """w; with variance reduction the mean of the iterates of this epoch, mixed with the earlier point."""
+        estimate, mark, iterates = self.estimate, self.epoch_mark, self.loop.iterates
+        if isinstance(estimate, DualCoordinates):
+            return iterates.w.copy()
+        count = self.loop.iteration - mark.iteration
+        if count == 0:
+            return estimate.w.copy()
+        mean = (iterates.w_sum - mark.w_sum + iterates.w - mark.w) / count
+        return estimate.momentum * mean + (1.0 - estimate.momentum) * estimate.w
+
+    def monitor(self) -> Monitor:
+        return self.loop.monitor()
+
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        if isinstance(self.estimate, DualCoordinates):
+            return self.estimate.s, self.loop.iterates.theta
+        return duality.slopes(self.problem, self.problem.predictions(self.answer)), self.loop.iterates.theta
 
     def certify(self) -> Certificate:
         """The certificate of the answer, with the best dual value so far."""
-        if self.certificate is not None and self.certified_at == self.iteration:
-            return self.certificate
-        w, kind = self.w_average, self.method.subgradient
-        dual = isinstance(kind, DualCoordinates)
-        s = kind.s if dual else duality.slopes(self.problem, self.problem.predictions(w))
-        found = duality.certify(self.problem, w, self.state.v, s, self.state.theta)
-        self.best_dual = max(found.dual, self.best_dual)
-        self.certificate = duality.with_dual(self.problem, found, self.best_dual)
-        self.certified_at = self.iteration
+        if self.certificate is None or self.certified_at != self.loop.iteration:
+            found = certify(self.problem, self.answer, self.loop.iterates.v, *self.dual_point())
+            self.best_dual = max(found.dual, self.best_dual)
+            self.certificate = duality.with_dual(self.problem, found, self.best_dual)
+            self.certified_at = self.loop.iteration
         return self.certificate
 
-    # --- save, and go on ---------------------------------------------------------------------------------------------
+    # --- the state by name -------------------------------------------------------------------------------------------
 
-    def _arrays(self) -> list[np.ndarray]:
-        return super()._arrays() + [x for x in self.method.subgradient if isinstance(x, np.ndarray)]
+    def state(self) -> NamedState:
+        numbers = {"since": self.since, "epochs": self.epochs, "best_dual": self.best_dual}
+        numbers |= {"eta_now": float(self.loop.method.step.eta), "beta_now": self.loop.beta}
+        marks: dict[str, Any] = {}
+        for name, mark in (("epoch_mark", self.epoch_mark), ("balance_mark", self.balance_mark)):
+            marks |= {f"{name}.{field}": value for field, value in mark._asdict().items()}  # never written to
+        return {**self.loop.state(), **marks, **numbers}
 
-    def save(self) -> Any:
-        """Also the two marks, whose arrays are never written to, and what the last balance found."""
-        arrays, numbers = super().save()
-        (epoch, *at_epoch), (balance, *at_balance) = self.epoch_mark, self.balance_mark
-        found = self.since, self.epochs, epoch, balance, float(self.method.step.eta), self.beta, self.best_dual
-        return [*arrays, *at_epoch, *at_balance, self.travelled], (*numbers, *found)
+    def restore(self, state: NamedState) -> None:
+        if not 0 <= state["since"] < self.problem.n:
+            raise ValueError(f"{state['since']} rows since the last epoch, and there are {self.problem.n}")
+        self.since, self.epochs = int(state["since"]), int(state["epochs"])
+        self.best_dual, self.certified_at = float(state["best_dual"]), -1
+        named: Any = state
+        self.epoch_mark, self.balance_mark = (
+            Mark(*(named[f"{name}.{field}"] for field in Mark._fields)) for name in ("epoch_mark", "balance_mark")
+        )
+        self._step_with(float(state["eta_now"]), float(state["beta_now"]))
+        self.loop.restore(state)
 
-    def load(self, saved: Any) -> None:
-        arrays, (visits, seconds, self.since, self.epochs, epoch, balance, eta, beta, self.best_dual) = saved
-        if not 0 <= self.since < self.problem.n:
-            raise ValueError(f"{self.since} rows since the last epoch, and there are {self.problem.n}")
-        *arrays, self.travelled = arrays
-        own, marks = arrays[:-8], arrays[-8:]
-        self.epoch_mark, self.balance_mark = Mark(epoch, *marks[:4]), Mark(balance, *marks[4:])
-        self.method = self.method._replace(step=stepsizes.Constant(eta), Q=self._quadratic(beta), beta=beta)
-        self.certified_at = -1
-        super().load((own, (visits, seconds)))
-
-    def fork(self, problem: Problem) -> StochasticRun:
-        """A copy that goes on; on other rows a new run from the same point."""
+    def fork(self, problem: Problem | None) -> AccurateRun:
+        if problem is None:
+            raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
         if problem.rows is not self.problem.rows:
-            return AccurateRun(problem, self.solver, self.w_average, self.state.v, self.state.theta)
-        fork = super().fork(problem)
+            start = Point(self.answer, self.loop.iterates.v, self.loop.iterates.theta)
+            return AccurateRun(problem, self.solver, self.make_parts, start)
+        fork = copy.copy(self)
+        fork.problem, fork.loop = problem, self.loop.fork(problem)
         if problem is not self.problem:  # another penalty: another dual problem, another balance
-            fork.certificate, fork.best_dual, fork.epochs = None, -math.inf, 0  # type: ignore[attr-defined]
+            fork.certificate, fork.best_dual, fork.epochs = None, -math.inf, 0
         return fork
 
 
@@ -193,12 +244,12 @@ def _first_reach(problem: Problem, z: np.ndarray, s: np.ndarray) -> float:
 
 
 def _distance(weight: np.ndarray, now: np.ndarray, before: np.ndarray) -> float:
-    """The weighted distance between two points; weights below 0 are only in forged checkpoints."""
+    """The weighted distance between two points; weights below 0 occur only in forged checkpoints."""
     return math.sqrt(max(weight @ (now - before) ** 2, 0.0))
 
 
 def _halfway(now: float, one: float, other: float) -> float:
-    """The geometric mean of a number and the ratio of two distances; the number itself where one is but rounding."""
+    """The geometric mean of a number and the ratio of two distances; the number itself if one is rounding error."""
     if min(one, now * other) <= ROUNDING * max(one, now * other):
         return now
     factor = math.sqrt(one / (now * other))

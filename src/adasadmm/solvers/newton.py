@@ -1,7 +1,8 @@
-"""The derivatives of psi, what the augmented Lagrangian method minimises, and Newton's system."""
+"""The derivatives of psi, the function that the augmented Lagrangian method minimises, and Newton's system."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +14,24 @@ from .._core.jit import compiled
 from ..linalg import products
 from ..linalg.matrices import CSR, Rows, add_row
 
-__all__ = ["PROBE", "TINY", "Matrix", "bend_of_rows", "by_products", "prox", "pull_of_rows", "slope_of_rows", "solved"]
+__all__ = [
+    "PROBE",
+    "TINY",
+    "Matrix",
+    "curvature_of_rows",
+    "line_search",
+    "prox",
+    "pull_of_rows",
+    "slope_of_rows",
+    "solve",
+]
 
-PROBE = 1e-6  # how far a prox is probed for its derivative, relative
+PROBE = 1e-6  # the relative step of the difference quotient that gives the derivative of a prox
 TINY = float(np.finfo(float).tiny)
 MORE_DIAGONAL = 0.0, 1e-13, 1e-10, 1e-7
 CG_TOLERANCE, CG_MOST = 1e-3, 500
+FLAT, TRIALS = 0.3, 30  # a line search ends where the slope is this part of the first one, or after so many trials
+DENSE_FEATURES = 2000  # up to which the matrix is formed and factored
 
 
 @compiled
@@ -33,13 +46,13 @@ def pull_of_rows(loss, block, Xw, u, beta_z, z, first, last, out):
 
 
 @compiled
-def bend_of_rows(loss, block, Xw, u, beta_z, z, first, last, out):
-    """How each row's prox bends, with its weight: 1 where it stands still, 0 where it follows its argument."""
+def curvature_of_rows(loss, block, Xw, u, beta_z, z, first, last, out):
+    """The second derivative of each row's envelope over beta_z, with its weight: 1 - the derivative of the prox."""
     for i in range(first, last):
         target = Xw[i] + u[i]
         step = PROBE * (abs(target) + abs(target - z[i])) + TINY
-        bend = 1.0 - (losses.prox(loss, target + step, 1.0 / beta_z, block.y[i]) - z[i]) / step
-        out[i] = block.c[i] * min(bend, 1.0) if bend > PROBE else 0.0
+        curvature = 1.0 - (losses.prox(loss, target + step, 1.0 / beta_z, block.y[i]) - z[i]) / step
+        out[i] = block.c[i] * min(curvature, 1.0) if curvature > PROBE else 0.0
 
 
 @compiled
@@ -59,7 +72,7 @@ def prox(penalty, x, tau, out):
 
 
 class Matrix(NamedTuple):
-    """``X' diag(weights) X + A' diag(edges) A + diag(ridge)``, not made."""
+    """``X' diag(weights) X + A' diag(edges) A + diag(ridge)``, by its factors."""
 
     X: Rows
     weights: np.ndarray
@@ -68,18 +81,23 @@ class Matrix(NamedTuple):
     ridge: np.ndarray
 
 
-def solved(M: Matrix, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``M^{-1} rhs``, and the diagonal of M, to which it is scaled: features may differ by many decades."""
+def solve(M: Matrix, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``M^{-1} rhs``, and the diagonal of M: by a Cholesky factor or, for many features, by conjugate gradients."""
+    return _by_factors(M, rhs) if len(rhs) <= DENSE_FEATURES else _by_products(M, rhs)
+
+
+def _by_factors(M: Matrix, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix is scaled to a unit diagonal: features may differ by many decades."""
     matrix = products.gram(M.X, M.weights) + products.gram(M.A, M.edges)
     matrix[np.diag_indices_from(matrix)] += M.ridge
     diagonal = np.diag(matrix).copy()
     scale = 1.0 / np.sqrt(diagonal)
     matrix *= np.outer(scale, scale)
-    return _by_factors(matrix, rhs * scale) * scale, diagonal
+    return _solve_positive(matrix, rhs * scale) * scale, diagonal
 
 
-def _by_factors(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Solve a positive system whose diagonal is 1; where rounding made it indefinite, with a little more there."""
+def _solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Solve a positive system with a unit diagonal; if rounding made it indefinite, with a larger diagonal."""
     for more in MORE_DIAGONAL:
         matrix[np.diag_indices_from(matrix)] += more
         try:
@@ -90,8 +108,8 @@ def _by_factors(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     raise np.linalg.LinAlgError("Newton's matrix is not positive")
 
 
-def by_products(M: Matrix, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same by conjugate gradients, where the matrix would be too large."""
+def _by_products(M: Matrix, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Conjugate gradients with a diagonal preconditioner: the matrix itself would be too large."""
     d = len(rhs)
     diagonal = M.ridge + products.gram_diagonal(M.X, M.weights) + products.gram_diagonal(M.A, M.edges)
 
@@ -109,3 +127,19 @@ def by_products(M: Matrix, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for matvec in (product, lambda x: x / diagonal)
     )
     return scipy.sparse.linalg.cg(operator, rhs, rtol=CG_TOLERANCE, maxiter=CG_MOST, M=inverse)[0], diagonal
+
+
+def line_search(slope: Callable[[float], float], slope_low: float, slope_high: float) -> float:
+    """A length between 0 and 1 at which the slope is small, by secant steps with a bisection every third time."""
+    low, high, first_slope = 0.0, 1.0, slope_low
+    for trial in range(TRIALS):
+        secant = slope_low / (slope_low - slope_high)
+        length = low + (high - low) * (0.5 if trial % 3 == 2 else min(max(secant, 0.1), 0.9))
+        found = slope(length)
+        if abs(found) <= -FLAT * first_slope:
+            return length
+        if found > 0.0:
+            high, slope_high = length, found
+        else:
+            low, slope_low = length, found
+    return low or length

@@ -1,199 +1,181 @@
-"""A run of Algorithm 1: its parts put together, advanced over rows, saved and taken up again."""
+"""The run of Algorithm 1: the stochastic solvers begin one, or contain one."""
 
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import losses
-from ..algorithm import Edgewise, Method, State, algorithm1, first_state, model_of, next_gradient, show_v
-from ..certificates import ascent, duality, streamed as duality_source
+from .. import averages, losses
+from ..algorithm import Edgewise, Method, Model, State, algorithm1, first_state, model_of, next_gradient, show_v
+from ..certificates import ascent, certify, duality
 from ..certificates.trace import Certificate
 from ..linalg import products, quadratics
 from ..linalg.matrices import to_scipy
-from ..problem import Block, Problem
-from . import parts
+from ..problem import Problem
+from ..sources.blocks import Block
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .work import Batches, Work
 
-__all__ = ["StochasticRun"]
+__all__ = ["StochasticRun", "slopes_at"]
 
 DUAL_PASSES = 2, 10  # least and most for a certificate; between them as many as the run made epochs
-SLICE_SECONDS = 0.1  # between two returns to Python, where Ctrl-C is heard and the iterates are looked at
 
 
-class StochasticRun:
-    """The state of Algorithm 1 on one problem."""
+class StochasticRun(Run):
+    """Algorithm 1 on one problem: a model (the problem without its rows), a method (the parts), and the iterates."""
 
-    def __init__(self, problem: Problem, solver: Any, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> None:
-        parts.check_fits(solver, problem)
+    model: Model
+
+    def __init__(self, problem: Problem, solver: Solver, method: Method, batch_size: int, start: Point) -> None:
         self.problem, self.solver, self.model = problem, solver, model_of(problem)
-        self.block = problem.first_rows
-        self.batch_size, self.method = self._parts(w)
-        self.state: State = first_state(problem, w, v, theta, self.beta)
-        self.w_first, self.theta_first, self.v_before = w.copy(), theta.copy(), v.copy()
-        self.travelled = np.zeros(problem.m)  # of theta over beta, with the betas before this one
-        self.visits, self.seconds = 0, 0.0
-        self.slice_iterations = 1
+        self.method, self.batch_size = method, batch_size
+        self.iterates: State = first_state(problem, *start, self.beta)
+        self.w_first, self.theta_first, self.v_before = start.w.copy(), start.theta.copy(), start.v.copy()
+        self.travelled = np.zeros(problem.m)  # the change of theta over beta while beta had earlier values
         self.certified: tuple[int, Certificate] | None = None
-        self._run(np.empty(0, np.int64))  # compile outside the clock
+        self._run(problem.first_rows, np.empty(0, np.int64))  # compile outside the clock
         if isinstance(self.model.B, Edgewise):
-            show_v(self.model, self.beta, copy.deepcopy(self.state))
+            show_v(self.model, self.beta, copy.deepcopy(self.iterates))
 
-    def _parts(self, w: np.ndarray) -> tuple[int, Method]:
-        """The rows of an iteration, and the parts of Algorithm 1."""
-        return parts.rows_of_an_iteration(self.solver, self.problem), parts.method(self.solver, self.problem, w)
+    # --- iterations --------------------------------------------------------------------------------------------------
 
-    def _run(self, samples: np.ndarray) -> None:
-        algorithm1(self.model, self.method, self.block, self.state, samples, self.batch_size)
-
-    def take(self, block: Block) -> None:
-        """The rows that samples speak of from now on."""
-        self.block = block
-
-    def advance(self, samples: np.ndarray) -> None:
-        """Run over these rows of the block; the v before the last iteration is kept for the dual residual."""
-        start = time.perf_counter()
+    def advance(self, work: Work) -> None:
+        """Run over rows of a block; v before the last iteration is kept for the dual residual."""
+        assert isinstance(work, Batches)
+        block, samples, _ = work
         last = max(0, (len(samples) - 1) // self.batch_size * self.batch_size)
         before = max(0, last - self.batch_size)
-        self._run(samples[:before])
-        self._run_with_v(samples[before:last])
-        self.v_before[:] = self.state.v
-        self._run_with_v(samples[last:])
-        self.visits += len(samples)
-        spent = time.perf_counter() - start
-        self.seconds += spent
-        if spent < 0.5 * SLICE_SECONDS:
-            self.slice_iterations = min(2 * self.slice_iterations, 2**20)
-        elif spent > 2.0 * SLICE_SECONDS:
-            self.slice_iterations = max(1, self.slice_iterations // 2)
+        self._run(block, samples[:before])
+        self._run_with_v(block, samples[before:last])
+        self.v_before[:] = self.iterates.v
+        self._run_with_v(block, samples[last:])
 
-    def _run_with_v(self, batch: np.ndarray) -> None:
+    def _run(self, block: Block, samples: np.ndarray) -> None:
+        algorithm1(self.model, self.method, block, self.iterates, samples, self.batch_size)
+
+    def _run_with_v(self, block: Block, batch: np.ndarray) -> None:
         """One iteration, or none, after which v is known."""
-        theta = self.state.theta.copy()
-        self._run(batch)
+        theta = self.iterates.theta.copy()
+        self._run(block, batch)
         if len(batch) and isinstance(self.model.B, Edgewise):
-            show_v(self.model, self.beta, self.state._replace(theta=theta))
+            show_v(self.model, self.beta, self.iterates._replace(theta=theta))
 
     def gradient(self, batch: np.ndarray) -> np.ndarray:
-        """The g_t that an iteration over this batch would take."""
-        state = self.state._replace(g=self.state.g.copy())
-        next_gradient(self.model, self.method, self.block, state, batch)
-        return state.g
+        """The g_t that an iteration over this batch of the rows in memory would take."""
+        iterates = self.iterates._replace(g=self.iterates.g.copy())
+        next_gradient(self.model, self.method, self.problem.rows, iterates, batch)
+        return iterates.g
 
-    def slices(self, samples: np.ndarray) -> Iterator[np.ndarray]:
-        """The rows in pieces of whole batches, each of about a tenth of a second."""
-        first = 0
-        while first < len(samples):
-            last = first + self.slice_iterations * self.batch_size
-            yield samples[first:last]
-            first = last
+    def is_finite(self) -> bool:
+        arrays = self.iterates.w, self.iterates.theta, *(x for x in self.method.metric if isinstance(x, np.ndarray))
+        return all(np.isfinite(array).all() for array in arrays)  # an infinite metric would freeze w silently
 
-    def halves(self, samples: np.ndarray) -> list[np.ndarray]:
-        """The rows in two pieces of whole batches; none where they are one batch."""
-        batches = -(-len(samples) // self.batch_size)
-        middle = batches // 2 * self.batch_size
-        return [samples[:middle], samples[middle:]] if batches > 1 else []
-
-    # --- where the run stands ----------------------------------------------------------------------------------------
+    # --- the point ---------------------------------------------------------------------------------------------------
 
     @property
     def iteration(self) -> int:
-        return int(self.state.t[0])
-
-    @property
-    def position(self) -> int:
-        """How far the run is in the order of its rows."""
-        return self.visits
-
-    @property
-    def epoch(self) -> float:
-        return self.visits / self.problem.n
+        return int(self.iterates.t[0])
 
     @property
     def beta(self) -> float:
         return float(self.method.beta)
 
     @property
-    def eta(self) -> float:
-        return float(self.state.eta[0])
+    def point(self) -> Point:
+        return Point(self.iterates.w, self.iterates.v, self.iterates.theta)
 
     @property
-    def w_mean(self) -> np.ndarray:
-        """The mean of w_1..w_T."""
-        return self.state.w_sum / self.iteration if self.iteration else self.state.w.copy()
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._w_mean(), self._v_mean()
 
-    @property
-    def v_mean(self) -> np.ndarray:
-        """The mean of v_2..v_{T+1}; with B = -I from ``v_{t+1} = A w_{t+1} - b + (theta_{t+1} - theta_t) / beta``."""
+    def _w_mean(self) -> np.ndarray:
+        return self.iterates.w_sum / self.iteration if self.iteration else self.iterates.w.copy()
+
+    def _v_mean(self) -> np.ndarray:
+        """With B = -I from ``v_{t+1} = A w_{t+1} - b + (theta_{t+1} - theta_t) / beta``: the loop keeps no v."""
         if not self.iteration:
-            return self.state.v.copy()
+            return self.iterates.v.copy()
         if self.problem.B is not None:
-            return self.state.v_sum / self.iteration
-        w_sum = self.state.w_sum - self.w_first + self.state.w
-        travel = self.travelled + (self.state.theta - self.theta_first) / self.beta
+            return self.iterates.v_sum / self.iteration
+        w_sum = self.iterates.w_sum - self.w_first + self.iterates.w
+        travel = self.travelled + (self.iterates.theta - self.theta_first) / self.beta
         return (to_scipy(self.problem.A) @ w_sum + travel) / self.iteration - self.problem.b
 
     @property
-    def w_average(self) -> np.ndarray:
-        name = getattr(self.solver, "average", "uniform")
-        return {"uniform": self.w_mean, "last": self.state.w}.get(name, self.state.w_average).copy()
+    def answer(self) -> np.ndarray:
+        if isinstance(self.method.average, averages.Uniform):
+            return self._w_mean()
+        return (self.iterates.w if isinstance(self.method.average, averages.Last) else self.iterates.w_average).copy()
 
-    def is_finite(self) -> bool:
-        arrays = (self.state.w, self.state.theta, *(x for x in self.method.metric if isinstance(x, np.ndarray)))
-        return all(np.isfinite(array).all() for array in arrays)  # an infinite metric would freeze w in silence
+    def monitor(self) -> Monitor:
+        turn = self.problem.times_B(self.iterates.v - self.v_before)
+        residual = self.beta * float(np.linalg.norm(self.problem.times_A_transposed(turn)))
+        return Monitor(self.iteration, float(self.iterates.eta[0]), residual)
+
+    # --- the certificate ---------------------------------------------------------------------------------------------
+
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        """The slopes at the average, and the last theta."""
+        return slopes_at(self.problem, self.answer), self.iterates.theta.copy()
 
     def certify(self) -> Certificate:
-        """The certificate of the average, its dual point from the slopes there and a few dual steps."""
-        w = self.w_average
+        """The certificate of the average; in memory a few passes of dual coordinate ascent improve the dual point."""
         if self.problem.source is None:
-            return self._certify_in_memory(w)
-        if self.certified is None or self.certified[0] != self.iteration:  # passes over files: not twice
-            slopes = SlopesAt(self.problem.loss, w)
-            found = duality_source.certify(self.problem, w, self.v_mean, slopes, self.state.theta)
+            return self._certify_in_memory()
+        if self.certified is None or self.certified[0] != self.iteration:  # each costs passes over the files
+            slopes, theta = self.dual_point()
+            found = certify(self.problem, self.answer, self._v_mean(), slopes, theta)
             self.certified = self.iteration, found
         return self.certified[1]
 
-    def _certify_in_memory(self, w: np.ndarray) -> Certificate:
-        problem, theta = self.problem, self.state.theta.copy()
-        s = duality.slopes(problem, problem.predictions(w))
-        found = duality.certify(problem, w, self.v_mean, s, theta)
+    def _certify_in_memory(self) -> Certificate:
+        problem, w, v = self.problem, self.answer, self._v_mean()
+        s: Any  # an array: the rows are in memory
+        s, theta = self.dual_point()
+        found = duality.certify(problem, w, v, s, theta)
         if ascent.is_possible(problem):
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                ascent.ascend(problem, w, s, theta, int(np.clip(self.epoch, *DUAL_PASSES)))
+                ascent.ascend(problem, w, s, theta, int(np.clip(self.done / problem.n, *DUAL_PASSES)))
             if np.isfinite(s).all() and np.isfinite(theta).all():
-                found = max(found, duality.certify(problem, w, self.v_mean, s, theta), key=lambda one: one.dual)
+                found = max(found, duality.certify(problem, w, v, s, theta), key=lambda one: one.dual)
         return found
 
-    # --- save, and go on ---------------------------------------------------------------------------------------------
+    # --- the state by name -------------------------------------------------------------------------------------------
 
-    def _arrays(self) -> list[np.ndarray]:
-        own = (self.v_before, self.w_first, self.theta_first)
-        parts = (self.state, self.method.metric, self.method.step, self.method.average, own)
-        arrays = [array for part in parts for array in part if isinstance(array, np.ndarray)]
-        return arrays + quadratics.changing(self.method.Q)
+    def arrays(self) -> Iterator[tuple[str, np.ndarray]]:
+        """All arrays that change, with their names: those of the iterates, and those of each part after its name."""
+        yield from self.iterates._asdict().items()
+        yield from (("v_before", self.v_before), ("w_first", self.w_first), ("theta_first", self.theta_first))
+        yield "travelled", self.travelled
+        for part in ("subgradient", "metric", "step", "average"):
+            for name, value in getattr(self.method, part)._asdict().items():
+                if isinstance(value, np.ndarray):
+                    yield f"{part}.{name}", value
+        yield from ((f"Q.{name}", array) for name, array in quadratics.changing(self.method.Q).items())
 
-    def save(self) -> Any:
-        return [array.copy() for array in self._arrays()], (self.visits, self.seconds)
+    def state(self) -> NamedState:
+        return {name: array.copy() for name, array in self.arrays()}
 
-    def load(self, saved: Any) -> None:
-        arrays, (self.visits, self.seconds) = saved
-        for array, kept in zip(self._arrays(), arrays, strict=True):
-            array[...] = kept
+    def restore(self, state: NamedState) -> None:
+        for name, array in self.arrays():
+            array[...] = state[name]
 
-    def fork(self, problem: Problem) -> StochasticRun:
-        """A copy that goes on, on these rows."""
+    def fork(self, problem: Problem | None) -> StochasticRun:
         fork = self.copied()
-        fork.problem, fork.model, fork.certified = problem, model_of(problem), None
-        fork.block = problem.first_rows
+        fork.certified = None
+        if problem is None:
+            fork.problem = fork.model = None  # type: ignore[assignment]
+        else:
+            fork.problem, fork.model = problem, model_of(problem)
         return fork
 
     def copied(self) -> StochasticRun:
         """A copy with arrays of its own."""
         fork = copy.copy(self)
-        fork.state = copy.deepcopy(self.state)
+        fork.iterates = copy.deepcopy(self.iterates)
         fork.method = self.method._replace(
             subgradient=copy.deepcopy(self.method.subgradient),
             metric=copy.deepcopy(self.method.metric),
@@ -201,24 +183,25 @@ class StochasticRun:
             average=copy.deepcopy(self.method.average),
             Q=quadratics.fork(self.method.Q),
         )
-        own = self.v_before, self.w_first, self.theta_first
-        fork.v_before, fork.w_first, fork.theta_first = (array.copy() for array in own)
+        for name in ("v_before", "w_first", "theta_first", "travelled"):
+            setattr(fork, name, getattr(self, name).copy())
         return fork
 
-    def without_rows(self) -> StochasticRun:
-        """A copy that has let go of the problem, to be kept until more rows come (`fork`)."""
-        light = copy.copy(self)
-        light.problem = light.model = light.block = None  # type: ignore[assignment]
-        return light
+
+def slopes_at(problem: Problem, w: np.ndarray) -> Slopes:
+    """The slope of each row's loss at w: an array for rows in memory, else a function of a block."""
+    if problem.source is None:
+        return duality.slopes(problem, problem.predictions(w))
+    return SlopesAt(problem.loss, w)
 
 
 class SlopesAt(NamedTuple):
-    """The slope of each row's loss at w."""
+    """The slope of each row's loss at w, for a block of rows."""
 
     loss: Any
     w: np.ndarray
 
-    def __call__(self, block: Block, remembered: dict) -> np.ndarray:
+    def __call__(self, block: Block, remembered: dict[str, Any]) -> np.ndarray:
         z, s = np.empty((2, len(block.y)))
         products.product(block.X, self.w, z)
         losses.all_slopes(self.loss, z, block.y, s)

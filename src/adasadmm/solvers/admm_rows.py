@@ -1,7 +1,7 @@
-"""What batch ADMM does with a block of rows and with its z and u, which stay beside it.
+"""What batch ADMM does with a block of rows and with its z and u, which are kept beside the block.
 
-All of it is a sum over blocks, in their order, so it can be done where the blocks are. What a worker took along when it
-ended is made again from the history of the run: the w and the beta_z of each iteration are all that z and u depend on.
+Everything is a sum over blocks, in their order, so it can be computed where the blocks are. If a worker ends, its z and
+u are computed again from the history of the run: they depend on the w and the beta_z of each iteration alone.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = [
     "SlopesOfDuals",
     "at_version",
     "gram_of_rows",
-    "made_again",
     "pass_over_rows",
     "pass_rows",
     "pull_of_rows",
+    "replayed",
     "scale_rows",
     "squares_of_rows",
     "start_rows",
@@ -81,7 +81,7 @@ def gram_of_rows(block: Block, rows: dict, n: int) -> np.ndarray:
 
 
 def squares_of_rows(block: Block, rows: dict, w: np.ndarray) -> np.ndarray:
-    """The squares of what `balance` looks at: of ``X w - z``, ``X w``, z, the last change of z, and u."""
+    """The squared norms that balancing compares: of ``X w - z``, ``X w``, z, the last change of z, and u."""
     Xw = np.empty(len(block.y))
     products.product(block.X, w, Xw)
     vectors = Xw - rows["z"], Xw, rows["z"], rows["z"] - rows["z_before"], rows["u"]
@@ -98,14 +98,14 @@ class SlopesOfDuals(NamedTuple):
 
 
 def at_version(block: Block, rows: dict, version: int, function: Any, *common: Any) -> Any:
-    """A function of a block, if its z and u are there and of the right moment; None if not."""
+    """A function of a block if its z and u are present and of this version; None if not."""
     return function(block, rows, *common) if rows.get("version", 0) == version else None
 
 
-def made_again(
+def replayed(
     block: Block, rows: dict, loss: Any, relax: float, history: np.ndarray, function: Any, *common: Any
 ) -> Any:
-    """A function of a block whose z and u are made again before."""
+    """A function of a block whose z and u are first computed again from the history."""
     start_rows(block, rows, history[0, :-2])
     for entry in history[1:]:
         pass_rows(block, rows, loss, relax, entry[:-2].copy(), float(entry[-2]))

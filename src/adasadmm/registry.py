@@ -1,0 +1,55 @@
+"""The names by which losses, solvers and averages are chosen, and the defaults that belong to them.
+
+Estimators, the command line, type stubs and docs read these tables. A loss is listed here as soon as
+`adasadmm.losses` exports it: ``SquaredHinge`` becomes "squared_hinge".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from . import losses
+from .metrics import Full
+from .solvers import ADMM, ALM, SADMM, AdaSADMM, Solver
+from .solvers.recipe import AVERAGES
+
+__all__ = ["AVERAGES", "CLASSIFICATION_LOSSES", "LOSSES", "REGRESSION_LOSSES", "SOLVERS", "Tuning"]
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+LOSSES: dict[str, Any] = {_snake_case(cls.__name__): cls() for cls in losses.BUILT_IN}
+CLASSIFICATION_LOSSES = tuple(name for name, loss in LOSSES.items() if losses.takes_labels(loss))
+REGRESSION_LOSSES = tuple(name for name, loss in LOSSES.items() if not losses.takes_labels(loss))
+
+
+class Tuning(NamedTuple):
+    """The parameters of an estimator from which a named solver takes its settings."""
+
+    eta: Any = "auto"
+    beta: Any = "auto"
+    a: float = 1.0
+    batch_size: Any = "auto"
+    average: str = "auto"
+
+
+def _ada(tuning: Tuning, metric: Any) -> AdaSADMM:
+    return AdaSADMM(metric, tuning.eta, tuning.a, tuning.beta, batch_size=tuning.batch_size, average=tuning.average)
+
+
+def _sadmm(tuning: Tuning) -> SADMM:
+    eta = "1/(gamma t)" if tuning.eta == "auto" else tuning.eta
+    return SADMM(eta, tuning.beta, batch_size=tuning.batch_size)
+
+
+SOLVERS: dict[str, Callable[[Tuning], Solver]] = {
+    "ada-diag": lambda tuning: _ada(tuning, "diagonal"),
+    "ada-full": lambda tuning: _ada(tuning, Full(refresh=0.05)),
+    "sadmm": _sadmm,
+    "admm": lambda tuning: ADMM(tuning.beta),
+    "alm": lambda tuning: ALM(),
+}

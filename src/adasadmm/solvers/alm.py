@@ -1,0 +1,385 @@
+"""The augmented Lagrangian method: it minimises jointly what batch ADMM minimises in turns.
+
+Batch ADMM splits off ``z = X w`` and ``v = A w - b`` and minimises L_beta alternately over w, and over z and v. For a
+given w the best z and v are a prox each, so that L_beta is a function of w alone,
+
+    psi(w) = 1/n sum_i c_i e(x_i'w + u_i) + 1/2 sum_j gamma_j w_j^2 + E(A w - b - theta/beta),
+
+with e and E the Moreau envelopes of loss and penalty: convex, once differentiable, and twice almost everywhere. A few
+Newton steps minimise it. Then ``s = beta_z u`` and theta are a dual point that is stationary to rounding, and while
+beta grows the gap falls by a constant factor with each iteration.
+
+In Newton's matrix a row counts by the curvature of its envelope: for the hinge loss, only the rows at the kink count.
+If these are many more than features, an evenly spaced sample of them is used, with larger weights.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import losses, penalties
+from .._core.jit import is_registered
+from .._core.threads import side_by_side
+from ..certificates import certify, duality
+from ..certificates.trace import Certificate
+from ..linalg import matrices, products
+from ..problem import Problem
+from . import newton
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .newton import PROBE, TINY, curvature_of_rows, prox, pull_of_rows, slope_of_rows
+from .work import Iterations, Work
+
+__all__ = ["ALM", "AugmentedLagrangianRun"]
+
+FIRST_BETA_Z = 0.1  # in units of slope^2 / loss at w = 0
+FIRST_BETA = 0.5  # in units of penalty / |A w|^2
+WARM = 30.0  # times these for a start that is not 0, and so not far from the solution
+LEAST_BETA_Z = 1e-3  # of the first
+MOST_UNEVEN = 1e4  # times the beta with which constraint and rows have equal weight
+ROUNDING = 1e-13
+NO_BETA = 1e-9  # of beta_z: until the first step tells how large A w is
+INNER = 0.15  # Newton's method stops when its remaining error costs the dual value this part of the gap
+MOST_STEPS = 40
+GROWTH = ((4, 3.0), (8, 2.0), (20, 1.3), (MOST_STEPS, 0.5))  # Newton steps of an iteration: the factor for beta
+ROWS_A_FEATURE, FEW_ROWS = 6, 4000  # in Newton's matrix at least
+PASSES = 4  # over X that forming it may cost
+MORE_ROWS = 3  # steps of an iteration after which the rows in it double
+STEEP = 0.5  # of the first slope: where psi rises more steeply after a full step, a line search follows
+HOLD = 1e-4  # of the curvature at the start: keeps a step bounded if no row has curvature and there is no ridge
+SAMPLE, SAMPLE_A_FEATURE = 4000, 20  # rows
+SAMPLED = 16  # times the sample is the least number of rows at which it saves time
+SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
+EASY = 1e-2  # of the loss at 0
+ARRAYS = ("w", "v", "theta", "z", "u", "v_before", "Xw", "Aw", "theta_next", "diagonal")
+NUMBERS = ("beta_z", "beta", "iteration", "best_dual", "newton_steps", "allowed")
+
+
+@dataclasses.dataclass(frozen=True)
+class ALM(Solver):
+    """The augmented Lagrangian method: w, z = X w and v = A w - b are minimised jointly, by Newton's method.
+
+    In memory it is the fastest solver of this package wherever rows are many more than features, to any accuracy. It
+    has no settings, and needs B = -I.
+
+    References
+    ----------
+    Rockafellar: Augmented Lagrangians and Applications of the Proximal Point Algorithm in Convex Programming.
+    Mathematics of Operations Research 1, 1976.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import ALM, L1, Problem, Squared, solve
+    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(0.25), A=[[1.0, -1.0]])
+    >>> result = solve(problem, ALM(), tol=1e-9)
+    >>> result.w.round(6), result.status.name
+    (array([1.5, 2.5]), 'converged')
+    """
+
+    uses_all_rows: ClassVar[bool] = True
+    takes_streams: ClassVar[bool] = False
+    takes_any_B: ClassVar[bool] = False
+    knows_gap: ClassVar[bool] = True
+    exact_v: ClassVar[bool] = True
+    loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
+    default_epochs: ClassVar[float] = 1000.0
+    fit_epochs: ClassVar[int] = 1000
+    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
+
+    def begin(self, problem: Problem, start: Point) -> Run:
+        return AugmentedLagrangianRun(problem, self, start)
+
+
+class AugmentedLagrangianRun(Run):
+    """The augmented Lagrangian method on one problem; an iteration is a minimum of L_beta and a step of the duals."""
+
+    def __init__(self, problem: Problem, solver: Solver, start: Point) -> None:
+        self.problem, self.solver = problem, solver
+        self.w, self.v, self.theta = (array.copy() for array in start)
+        self.v_before, self.theta_next = self.v.copy(), self.theta.copy()
+        self.pieces = products.pieces(problem.rows.X)
+        self.z, self.u = np.empty(problem.n), np.zeros(problem.n)
+        products.product(problem.rows.X, self.w, self.z)
+        self.Xw, self.Aw = self.z.copy(), problem.times_A(self.w)
+        self.penalty, self.separable = problem.v_step[1], _separable(problem)
+        self.iteration, self.newton_steps = 0, 0
+        self.beta_z: float
+        self.beta: float
+        self.allowed = math.inf  # the error that Newton's method may leave, as a cost of the dual value
+        self.best_dual, self.certified_at = -math.inf, -1
+        self.certificate: Certificate | None = None
+        count = max(SAMPLE, SAMPLE_A_FEATURE * problem.d)
+        self.sample = problem.sampled(count) if SAMPLED * count <= problem.n else problem
+        self._measure(self.sample)
+        if self.w.any():
+            self.beta_z, self.beta = WARM * self.beta_z, WARM * self._first_beta()
+            self.u[:] = duality.slopes(problem, self.z) / self.beta_z
+
+    def _measure(self, sample: Problem) -> None:
+        """The units of the parameters, from a sample; those of columns from all rows, as a sample may miss one."""
+        _, y, c = sample.rows
+        unit = float(np.mean(c * duality.slopes(sample, np.zeros(sample.n)) ** 2))
+        depth = sample.loss_at_zero  # above the least possible loss
+        if not duality.missing_conjugate(sample):
+            depth += float(losses.mean_conjugate(sample.loss, np.zeros(sample.n), y, c))
+        unit /= max(depth, TINY)
+        self.beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
+        self.beta, self.least_beta_z = NO_BETA * self.beta_z, LEAST_BETA_Z * self.beta_z
+        squares = products.gram_diagonal(self.problem.rows.X, self.problem.rows.c / self.problem.n)
+        curvature = self.beta_z * squares
+        with np.errstate(divide="ignore"):  # a w that moves predictions across the range of the loss at 0
+            self.reach = np.sqrt(FIRST_BETA_Z * depth / np.where(squares > 0.0, curvature, np.inf))
+        gamma = self.problem.gamma
+        self.ridge = np.where(gamma > 0.0, gamma, HOLD * np.where(curvature > 0.0, curvature, 1.0))
+        self.diagonal = curvature  # of Newton's matrix
+
+    def _begin_with_sample(self) -> None:
+        """If rows are many, the first iterations use a sample: its w is near the solution, and its betas are right.
+
+        If that is hard, or so easy that the loss almost vanishes, the sample says too little.
+        """
+        few = AugmentedLagrangianRun(self.sample, self.solver, self.point)
+        if not few._reaches(SAMPLE_GAP, SAMPLE_ITERATIONS) or few.certify().primal <= EASY * few.problem.loss_at_zero:
+            return
+        self.w[:], self.v[:], self.theta[:] = few.point
+        products.product(self.problem.rows.X, self.w, self.Xw)
+        self.Aw[:] = self.problem.times_A(self.w)
+        self.beta_z, self.beta = few.beta_z, few.beta
+        self.allowed = INNER * SAMPLE_GAP * abs(few.certify().primal)
+
+    def _reaches(self, gap: float, iterations: int) -> bool:
+        """Whether the relative gap falls this low within a few iterations."""
+        for _ in range(iterations):
+            try:
+                self.advance(Iterations(1))
+            except np.linalg.LinAlgError:
+                return False
+            if not self.is_finite():
+                return False
+            if self.certify().relative_gap <= gap:
+                return True
+        return False
+
+    # --- iterations --------------------------------------------------------------------------------------------------
+
+    def advance(self, work: Work) -> None:
+        """Each iteration: the minimum of L_beta, the step of the duals, and a larger beta if that was easy."""
+        assert isinstance(work, Iterations)
+        if self.iteration == 0 and self.sample is not self.problem and not self.w.any():
+            self._begin_with_sample()
+        for _ in range(work.number):
+            self.iteration += 1
+            self.v_before[:] = self.v
+            steps = self._minimise()
+            if not self.is_finite():
+                return  # the caller tests for that
+            self.u += self.Xw - self.z
+            self.theta[:] = self.theta_next
+            growth = next(factor for most, factor in GROWTH if steps <= most)
+            growth = max(growth, self.least_beta_z / self.beta_z)
+            if self._constraints_hold():
+                growth = min(growth, 1.0)
+            self.beta = self.beta * growth if self.beta > NO_BETA * self.beta_z else self._first_beta()
+            self.beta_z *= growth
+            self.u /= growth
+            self.newton_steps += steps
+            found = self.certify()  # last: it must depend on nothing but the saved state
+            self.allowed = INNER * min(found.gap, abs(found.primal))
+
+    def _minimise(self) -> int:
+        """w, and the z, v and theta that belong to it; returns the number of Newton steps."""
+        for step in range(MOST_STEPS + 1):
+            gradient = self._gradient()
+            if step == MOST_STEPS or (step > 0 and self._excess(gradient) <= self.allowed):
+                break
+            p = -self._newton_step(gradient, step)
+            Xp, Ap = np.empty_like(self.Xw), self.problem.times_A(p)
+            products.product(self.problem.rows.X, p, Xp)
+            length = self._length(p, Xp, Ap, float(gradient @ p))
+            self.w += length * p
+            self.Xw += length * Xp
+            self.Aw += length * Ap
+        return step
+
+    def _constraints_hold(self) -> bool:
+        """Whether ``X w = z`` and ``A w - b = v`` up to rounding, so that a larger beta would only add rounding."""
+        pairs = (self.Xw, self.z), (self.Aw, self.v + self.problem.b)
+        return all(np.max(np.abs(a - b), initial=0.0) <= ROUNDING * np.max(np.abs(a), initial=0.0) for a, b in pairs)
+
+    def _gradient(self) -> np.ndarray:
+        """The gradient of psi; also sets z, v and the theta that would follow."""
+
+        def of(rows: slice) -> np.ndarray:
+            out = np.zeros(self.problem.d)
+            pull_of_rows(*self._of_rows(), self.z, rows.start, rows.stop, out)
+            return out
+
+        pull = sum(side_by_side(of, self.pieces)) / self.problem.n
+        self.v[:], self.theta_next[:] = self._constraint(self.Aw)
+        return pull + self.problem.gamma * self.w - self.problem.times_A_transposed(self.theta_next)
+
+    def _constraint(self, Aw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The best v for a given A w, and the theta after it."""
+        x = Aw - self.problem.b - self.theta / self.beta
+        v = np.empty_like(x)
+        prox(self.penalty, x, 1.0 / self.beta, v)
+        return v, -self.beta * (x - v)
+
+    def _excess(self, gradient: np.ndarray) -> float:
+        """What this gradient costs the dual value; without a ridge, for a w of the size to be expected."""
+        gamma, size = self.problem.gamma, np.abs(self.w)
+        with np.errstate(divide="ignore"):
+            cost = np.where(gamma > 0.0, gradient**2 / (2.0 * gamma), np.abs(gradient) * (size + self.reach))
+        return float(np.sum(cost))
+
+    def _length(self, p: np.ndarray, Xp: np.ndarray, Ap: np.ndarray, first_slope: float) -> float:
+        """The length of the step along p: a full step, unless psi rises steeply there."""
+
+        def slope(length: float) -> float:
+            def of(rows: slice) -> float:
+                return slope_of_rows(*self._of_rows(), Xp, length, rows.start, rows.stop)
+
+            _, theta = self._constraint(self.Aw + length * Ap)
+            ridge = self.problem.gamma * (self.w + length * p)
+            return sum(side_by_side(of, self.pieces)) / self.problem.n + float(ridge @ p) - float(theta @ Ap)
+
+        slope_high = slope(1.0)
+        if not slope_high > -STEEP * first_slope:
+            return 1.0
+        return newton.line_search(slope, first_slope, slope_high)
+
+    def _newton_step(self, gradient: np.ndarray, step: int) -> np.ndarray:
+        """The inverse of the second derivative of psi, times its gradient."""
+        problem = self.problem
+        rows, weights = self._curved_rows(2 ** (step // MORE_ROWS))
+        X, edges = matrices.taken(problem.rows.X, rows), self.beta * self._constraint_curvature()
+        found, self.diagonal[:] = newton.solve(newton.Matrix(X, weights, problem.A, edges, self.ridge), gradient)
+        return found
+
+    def _curved_rows(self, times: int) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that Newton's matrix is made of, and their weights in it."""
+        curvature = np.empty_like(self.z)
+
+        def of(rows: slice) -> None:
+            curvature_of_rows(*self._of_rows(), self.z, rows.start, rows.stop, curvature)
+
+        side_by_side(of, self.pieces)
+        rows = np.flatnonzero(curvature)
+        n, d = self.problem.n, self.problem.d
+        affordable = PASSES * 2 * n * n // max(1, matrices.size(self.problem.rows.X))
+        every = max(1, len(rows) // (times * max(ROWS_A_FEATURE * d, affordable, FEW_ROWS)))
+        chosen = rows[self.iteration % every :: every]
+        share = len(rows) / max(1, len(chosen))
+        return chosen, share * self.beta_z / self.problem.n * curvature[chosen]
+
+    def _constraint_curvature(self) -> np.ndarray:
+        """1 - the derivative of the prox of each constraint; a bound if the prox couples coordinates."""
+        x = self.Aw - self.problem.b - self.theta / self.beta
+        off = x - self.v
+        step = PROBE * (np.abs(x) + np.abs(off)) + TINY
+        probed = np.empty_like(x)
+        prox(self.penalty, x + step, 1.0 / self.beta, probed)
+        curvature = np.where(self.separable, 1.0 - (probed - self.v) / step, off / np.where(x == 0.0, 1.0, x))
+        curvature[(x == 0.0) & ~self.separable] = 1.0
+        return np.where(curvature > PROBE, np.minimum(curvature, 1.0), 0.0)
+
+    def _of_rows(self) -> tuple[Any, ...]:
+        return self.problem.loss, self.problem.rows, self.Xw, self.u, self.beta_z
+
+    def _first_beta(self) -> float:
+        """A beta with which penalty and constraint have equal weight; without a penalty, rows and constraint."""
+        size = float(self.Aw @ self.Aw)
+        value = self.problem.penalty_value(self.Aw - self.problem.b)
+        A_size = float(np.sum(products.gram_diagonal(self.problem.A, np.ones(self.problem.m))))
+        even = float(np.sum(self.diagonal)) / A_size if A_size > 0.0 else self.beta_z
+        if size > 0.0 and 0.0 < value < math.inf:
+            return min(max(FIRST_BETA * value / size, 2.0 * NO_BETA * self.beta_z), MOST_UNEVEN * even)
+        return even
+
+    # --- the point ---------------------------------------------------------------------------------------------------
+
+    def is_finite(self) -> bool:
+        return bool(np.isfinite(self.w).all() and np.isfinite(self.theta).all())
+
+    @property
+    def point(self) -> Point:
+        return Point(self.w, self.v, self.theta)
+
+    @property
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.w.copy(), self.v.copy()
+
+    @property
+    def answer(self) -> np.ndarray:
+        return self.w.copy()
+
+    def monitor(self) -> Monitor:
+        turn = self.problem.times_A_transposed(self.problem.times_B(self.v - self.v_before))
+        return Monitor(self.iteration, dual_residual=self.beta * float(np.linalg.norm(turn)))
+
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        return self.beta_z * self.u, self.theta
+
+    def certify(self) -> Certificate:
+        """The certificate of the present point, with the best dual value so far."""
+        if self.certificate is None or self.certified_at != self.iteration:
+            self.problem.remember(self.w, self.Xw)
+            found = certify(self.problem, self.w, self.v, *self.dual_point())
+            self.best_dual = max(found.dual, self.best_dual)
+            self.certificate = duality.with_dual(self.problem, found, self.best_dual)
+            self.certified_at = self.iteration
+        return self.certificate
+
+    # --- the state by name -------------------------------------------------------------------------------------------
+
+    def state(self) -> NamedState:
+        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
+        return arrays | {name: getattr(self, name) for name in NUMBERS}
+
+    def restore(self, state: NamedState) -> None:
+        for name in ARRAYS:
+            getattr(self, name)[...] = state[name]
+        for name in NUMBERS:
+            setattr(self, name, state[name])
+        self.certified_at = -1
+
+    def fork(self, problem: Problem | None) -> AugmentedLagrangianRun:
+        if problem is None:
+            raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
+        fork = AugmentedLagrangianRun(problem, self.solver, self.point)
+        if not _equal(problem.rows, self.problem.rows):
+            return fork
+        fresh = fork.beta_z, fork.beta
+        fork.restore(self.state())
+        fork.done, fork.seconds = self.done, self.seconds
+        if problem is self.problem:
+            fork.certificate, fork.certified_at = self.certificate, self.certified_at
+            return fork
+        # Another penalty or ridge needs other duals: beta returns half of the way, so that they can move.
+        fork.beta_z, fork.beta = (
+            math.sqrt(pair[0] * pair[1]) for pair in zip(fresh, (self.beta_z, self.beta), strict=True)
+        )
+        fork.u *= self.beta_z / fork.beta_z
+        fork.best_dual, fork.allowed = -math.inf, math.inf
+        return fork
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two arrays, or two tuples of them, hold the same numbers."""
+    if one is other:
+        return True
+    if not isinstance(one, tuple):
+        return np.array_equal(one, other)
+    return isinstance(other, tuple) and len(one) == len(other) and all(map(_equal, one, other))
+
+
+def _separable(problem: Problem) -> np.ndarray:
+    """Which coordinates of v the penalty treats one by one."""
+    found = np.ones(problem.p, dtype=bool)
+    for part, rows in penalties.parts_of(problem.penalty, problem.p):
+        found[rows] = is_registered(penalties.prox_at, part)
+    return found

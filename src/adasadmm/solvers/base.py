@@ -1,0 +1,209 @@
+"""The interface of a solver: `Solver`, a record of settings, and `Run`, its state on one problem.
+
+`adasadmm.solve` drives any solver through the members below and knows nothing else about it. To write a solver, derive
+a frozen dataclass from `Solver` and a class from `Run`; `docs/tutorials/plot_6_own_solver.py` shows one. Both classes
+are interfaces: what solvers share is in functions, and a solver overrides nothing but these members.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import losses
+from .._core.jit import is_registered
+from ..certificates.trace import Certificate
+from ..problem import Problem
+from .work import Work
+
+__all__ = ["Monitor", "NamedState", "Point", "Run", "Slopes", "Solver", "check_fits"]
+
+NamedState = Mapping[str, np.ndarray | int | float]  # a saved run: each array and number under its name
+Slopes = Any  # an array for rows in memory, else a function of a block and of what the run remembers with it
+
+
+class Point(NamedTuple):
+    """The iterates w, v and theta."""
+
+    w: np.ndarray
+    v: np.ndarray
+    theta: np.ndarray
+
+
+class Monitor(NamedTuple):
+    """What the trace records about a run beside objective and primal residual; NaN if a method has no such number."""
+
+    iteration: int
+    eta: float = math.nan
+    dual_residual: float = math.nan
+
+
+class Solver(ABC):
+    """The settings of a method, and facts about it. Subclasses are frozen dataclasses.
+
+    Attributes
+    ----------
+    uses_all_rows : bool
+        Every iteration uses all rows, so an epoch is an iteration and the run gets `Iterations`. Otherwise the run gets
+        `Batches` of rows.
+    takes_streams : bool
+        The rows may come from a source, block after block.
+    takes_any_B : bool
+        The constraint may have any B; otherwise B must be -I.
+    knows_gap : bool
+        The run has a dual point that converges with it: ``tol`` is 1e-3 unless given, and every result is certified.
+    exact_v : bool
+        ``v`` is the prox at the returned point, so its zeros tell which rows of ``A w = b`` hold exactly.
+    loss_functions : tuple of str
+        What the method needs of a loss beside ``value`` and ``slope``: "prox", "curvature".
+    alternative : str
+        Which solver to use for a loss without these functions; part of the error message.
+    default_epochs, fit_epochs : float
+        How long `solve` and the estimators run if nothing else ends the run.
+    trace_iterations : int
+        Iterations between two points of the trace, for a method that uses all rows.
+
+    Examples
+    --------
+    >>> from adasadmm import ALM, AdaSADMM
+    >>> ALM().uses_all_rows, ALM().knows_gap
+    (True, True)
+    >>> AdaSADMM().uses_all_rows, AdaSADMM().takes_streams
+    (False, True)
+    """
+
+    uses_all_rows: ClassVar[bool] = False
+    takes_streams: ClassVar[bool] = True
+    takes_any_B: ClassVar[bool] = True
+    knows_gap: ClassVar[bool] = False
+    exact_v: ClassVar[bool] = False
+    loss_functions: ClassVar[tuple[str, ...]] = ()
+    alternative: ClassVar[str] = "a stochastic solver such as AdaSADMM()"
+    default_epochs: ClassVar[float] = 2.0
+    fit_epochs: ClassVar[int] = 20
+    trace_iterations: ClassVar[int] = 1
+
+    @property
+    @abstractmethod
+    def separable_w_step(self) -> bool:
+        """Whether the w-step treats each coordinate alone, so that it can keep w inside a box.
+
+        Where it does not, or where ``w_set`` is not a box, `solve` splits the set off: the problem that `begin` gets
+        then has no ``w_set`` but a copy of w in v.
+        """
+
+    @abstractmethod
+    def begin(self, problem: Problem, start: Point) -> Run:
+        """A run on a problem, from a point. Whatever has to be compiled is compiled here."""
+
+
+class Run(ABC):
+    """The state of a method on one problem.
+
+    Attributes
+    ----------
+    problem : Problem
+    solver : Solver
+    batch_size : int
+        Rows of an iteration.
+    done : int
+        Rows visited so far, or iterations for a solver that uses all rows; counted by `solve`.
+    seconds : float
+        Time spent in `advance`, and waiting for rows; counted by `solve`.
+
+    Examples
+    --------
+    A run can be driven by hand:
+
+    >>> import numpy as np
+    >>> from adasadmm import ADMM, L1, Problem, Squared
+    >>> from adasadmm.solvers import Iterations, Point
+    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(10.0), A=[[1.0, -1.0]])
+    >>> run = ADMM().begin(problem, Point(np.zeros(2), np.zeros(1), np.zeros(1)))
+    >>> run.advance(Iterations(100))
+    >>> run.answer.round(4)
+    array([2., 2.])
+    """
+
+    problem: Problem
+    solver: Solver
+    batch_size: int = 1
+    done: int = 0
+    seconds: float = 0.0
+
+    @abstractmethod
+    def advance(self, work: Work) -> None:
+        """Do a piece of work. It may leave infinite or NaN iterates: `solve` then restores the state before it."""
+
+    @abstractmethod
+    def is_finite(self) -> bool:
+        """Whether the iterates, and whatever they are computed from, are finite."""
+
+    @property
+    @abstractmethod
+    def point(self) -> Point:
+        """The last iterates; not copies."""
+
+    @property
+    @abstractmethod
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        """The uniform means of w_1..w_T and of v_2..v_{T+1}, as in the theorems; copies."""
+
+    @property
+    @abstractmethod
+    def answer(self) -> np.ndarray:
+        """The w that the method recommends (``result.w_average``), a copy; the certificate is that of this point."""
+
+    @abstractmethod
+    def monitor(self) -> Monitor:
+        """Iterations so far, the last step size and the last dual residual."""
+
+    @abstractmethod
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        """A subgradient of each row's loss, and theta: the dual point that `certify` starts from.
+
+        The slopes are an array for rows in memory; for rows read block by block, or on workers, a function of a block
+        and of what the run remembers with it.
+        """
+
+    @abstractmethod
+    def certify(self) -> Certificate:
+        """What is proved about `answer`."""
+
+    @abstractmethod
+    def state(self) -> NamedState:
+        """Everything that the rest of the run depends on, by name: copies of arrays, whole numbers and floats."""
+
+    @abstractmethod
+    def restore(self, state: NamedState) -> None:
+        """Return to a state; names and shapes are those of `state`. Raise ``ValueError`` for impossible values."""
+
+    @abstractmethod
+    def fork(self, problem: Problem | None) -> Run:
+        """A copy that continues independently.
+
+        On the same rows with another penalty or ridge, the iterates are kept and what depends on the penalty is not;
+        on other rows the run starts from this point. ``None`` gives a copy without rows, to be forked again later.
+        """
+
+
+def check_fits(solver: Solver, problem: Problem) -> None:
+    """Raise before any work if a solver cannot be used for a problem."""
+    if not isinstance(solver, Solver):
+        raise TypeError(f"solver must be a solver of adasadmm, such as AdaSADMM() or ALM(), got {solver!r}")
+    name = type(solver).__name__
+    if problem.source is not None and not solver.takes_streams:
+        raise ValueError(f"{name} needs its rows in memory; from a source use a solver such as AdaSADMM(), or ADMM()")
+    if problem.B is not None and not solver.takes_any_B:
+        raise ValueError(f"{name}() needs B = None, which means -I; use ADMM()")
+    for function in solver.loss_functions:
+        if not is_registered(getattr(losses, function), problem.loss):
+            loss, function = type(problem.loss).__name__, f"losses.{function}"
+            raise TypeError(
+                f"{name} needs {function} for {loss}; "
+                f"register one with @adasadmm.{function}.register({loss}), or use {solver.alternative}"
+            )

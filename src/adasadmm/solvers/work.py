@@ -1,0 +1,101 @@
+"""Pieces of work: what a run does between two returns to `solve`.
+
+A solver that visits rows gets `Batches`; one that uses all rows in every iteration gets `Iterations`; a stochastic
+solver whose rows lie on the workers of a cluster gets `Round`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..sources.blocks import Block
+
+__all__ = ["Batches", "Iterations", "Round", "Visit", "Work", "halves"]
+
+
+class Batches(NamedTuple):
+    """Rows of a block in the order of ``samples``; each iteration takes the next ``batch_size`` of them."""
+
+    block: Block
+    samples: np.ndarray
+    batch_size: int = 1
+
+    @property
+    def length(self) -> int:
+        """How many rows are visited."""
+        return len(self.samples)
+
+    @property
+    def iterations(self) -> int:
+        return -(-len(self.samples) // self.batch_size)
+
+    def split(self, iterations: int) -> tuple[Batches, Batches]:
+        """The first iterations, and the others."""
+        rows = iterations * self.batch_size
+        return self._replace(samples=self.samples[:rows]), self._replace(samples=self.samples[rows:])
+
+    def after(self, done: int) -> Batches:
+        """This work without its first ``done`` rows."""
+        return self._replace(samples=self.samples[done:])
+
+
+class Iterations(NamedTuple):
+    """Iterations that use all rows of the problem."""
+
+    number: int
+
+    @property
+    def length(self) -> int:
+        return self.number
+
+    @property
+    def iterations(self) -> int:
+        return self.number
+
+    def split(self, iterations: int) -> tuple[Iterations, Iterations]:
+        return Iterations(min(iterations, self.number)), Iterations(max(0, self.number - iterations))
+
+    def after(self, done: int) -> Iterations:
+        return Iterations(self.number - done)
+
+
+class Visit(NamedTuple):
+    """Some rows of a partition: from one place in its order to another."""
+
+    partition: int
+    rows: int
+    first: int
+    last: int
+
+
+class Round(NamedTuple):
+    """The rows that each lane visits before the lanes are averaged, and what determines their order."""
+
+    visits: tuple[tuple[Visit, ...], ...]
+    epoch: int
+    seed: int
+    shuffled: bool
+
+    @property
+    def length(self) -> int:
+        return sum(visit.last - visit.first for lane in self.visits for visit in lane)
+
+    @property
+    def iterations(self) -> int:
+        return 1  # a round is never cut
+
+    def split(self, iterations: int) -> tuple[Round, Round]:
+        return self, self._replace(visits=())
+
+    def after(self, done: int) -> Round:
+        return self if done == 0 else self._replace(visits=())
+
+
+Work = Batches | Iterations | Round
+
+
+def halves(work: Work) -> tuple[Work, ...]:
+    """The work in two pieces; none if it is a single iteration."""
+    return work.split(work.iterations // 2) if work.iterations > 1 else ()
