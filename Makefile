@@ -34,7 +34,7 @@ $(LOWEST)/ready: pyproject.toml tests/lowest.py
 	test -d $(LOWEST) || $(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python tests/lowest.py > $(LOWEST)/constraints.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint $(LOWEST)/constraints.txt --editable ".[cli,report,data,dask,arrow,models,dev]"
+	  --constraint $(LOWEST)/constraints.txt --editable ".[cli,report,data,cases,dask,arrow,models,dev]"
 	touch $@
 
 # Known weaknesses of what is installed, where an index of them is reachable; says so where none is.

@@ -5,15 +5,17 @@ Of the shells only bash is asked whether it understands its script: it is everyw
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from adasadmm import cli, load_model
 from adasadmm.cli import main
-from adasadmm.cli.complete import SCRIPTS, candidates
+from adasadmm.cli.complete import SHELLS
 
 COMMANDS = ("demo", "fit", "predict", "graph", "reproduce", "bench", "info", "completion")
 compiled = pytest.mark.compiled  # too slow without the compiler
@@ -171,20 +173,68 @@ def test_rows_that_do_not_fit_in_memory_are_streamed(table, capsys, monkeypatch)
     assert said(capsys, *FIT, "--scale")[0] == 2
 
 
-def test_completion_knows_commands_options_and_choices():
-    parser = cli._parser()
-    assert candidates(parser, ["de"]) == ["demo"]
-    assert set(COMMANDS) <= set(candidates(parser, [""]))
-    assert candidates(parser, ["fit", "rows.csv", "--lo"]) == ["--loss"]
-    assert candidates(parser, ["fit", "rows.csv", "--loss", "h"]) == ["hinge", "huber"]
-    assert candidates(parser, ["completion", "z"]) == ["zsh"]
-    assert candidates(parser, ["fit", "ro"]) == []  # files, which the shell completes
+@pytest.fixture
+def completed(tmp_path, monkeypatch, capsys):
+    """What bash offers for a line that is begun, with the script that `adasadmm completion bash` prints."""
+    pytest.importorskip("argcomplete", reason="argcomplete is not installed")
+    if not shutil.which("bash"):
+        pytest.skip("bash is not installed")
+    program = tmp_path / "bin" / "adasadmm"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m adasadmm "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    assert main(["completion", "bash"]) == 0
+    (tmp_path / "script").write_text(capsys.readouterr().out)
+
+    def ask(line):
+        done = subprocess.run(["bash", "-c", ASK, "bash", line], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stderr == ""
+        return [word.strip() for word in done.stdout.splitlines()]
+
+    return ask
 
 
-@pytest.mark.parametrize("shell", sorted(SCRIPTS))
+ASK = """
+source ./script
+COMP_LINE="$1" COMP_POINT=${#1} COMP_TYPE=9
+function=$(complete -p adasadmm | sed 's/.* -F \\([^ ]*\\).*/\\1/')
+"$function" adasadmm
+[[ ${#COMPREPLY[@]} == 0 ]] || printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def test_bash_completes_commands_options_choices_and_files(completed, tmp_path):
+    (tmp_path / "rows.csv").touch()
+    assert completed("adasadmm de") == ["demo"]
+    assert completed("adasadmm ") == list(COMMANDS)
+    assert completed("adasadmm --v") == ["--version"]
+    assert completed("adasadmm fit rows.csv --lo") == ["--loss"]
+    assert completed("adasadmm fit rows.csv --loss h") == ["hinge", "huber"]
+    assert completed("adasadmm completion z") == ["zsh"]
+    assert completed("adasadmm fit ro") == ["rows.csv"]
+    assert completed("adasadmm nothing --lo") == []
+    assert "-h" not in completed("adasadmm info -")
+
+
+def test_a_request_without_argcomplete_prints_nothing(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "argcomplete", None)
+    assert said(capsys, "completion", "bash") == (
+        1,
+        'adasadmm: completion needs argcomplete: pip install "adasadmm[cli]"',
+    )
+    monkeypatch.setenv("_ARGCOMPLETE", "1")
+    with pytest.raises(SystemExit) as stop:
+        main(["demo"])  # does not run
+    assert stop.value.code == 1 and capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_of_a_shell_is_understood_by_it(shell, capsys):
+    pytest.importorskip("argcomplete", reason="argcomplete is not installed")
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    assert "adasadmm completion --words" in script
+    assert "_ARGCOMPLETE" in script and "adasadmm" in script
     if shutil.which(shell):
         assert subprocess.run([shell, "-n"], input=script, text=True).returncode == 0

@@ -14,6 +14,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from adasadmm import datasets
+from adasadmm.datasets import paper
 
 DATA = os.environ.get("ADASADMM_DATA")
 TRAIN = b"1 1:0.5 3:2\n-1 2:1\n"
@@ -47,21 +48,21 @@ def test_the_papers_data_are_those_that_were_published(name):
 
 
 def test_the_tables_speak_of_the_same_sets():
-    assert tuple(datasets._KNOWN) == datasets.PAPER == tuple(FACTS)
-    for name, known in datasets._KNOWN.items():
+    assert tuple(paper._KNOWN) == datasets.PAPER == tuple(FACTS)
+    for name, known in paper._KNOWN.items():
         assert FACTS[name][:2] == (sum(rows for rows, _ in known.files.values()), known.features)
-        assert known.home.startswith("https://") and known.home.endswith("/") and len(datasets._DIGESTS[name]) == 64
+        assert known.home.startswith("https://") and known.home.endswith("/") and len(paper._DIGESTS[name]) == 64
 
 
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
     """splice is three small rows here; the cache is empty, nothing is set, and a download fails the test."""
-    known = datasets._Known(3, {"splice": (2, len(TRAIN)), "splice.t": (1, len(TEST))})
-    monkeypatch.setitem(datasets._KNOWN, "splice", known)
-    monkeypatch.setitem(datasets._DIGESTS, "splice", datasets.digest(X, Y))
+    known = paper._Known(3, {"splice": (2, len(TRAIN)), "splice.t": (1, len(TEST))})
+    monkeypatch.setitem(paper._KNOWN, "splice", known)
+    monkeypatch.setitem(paper._DIGESTS, "splice", datasets.digest(X, Y))
     monkeypatch.delenv("ADASADMM_DATA", raising=False)
     monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
-    monkeypatch.setattr(datasets, "_download", lambda *_: pytest.fail("nothing should be downloaded"))
+    monkeypatch.setattr(paper, "_download", lambda *_: pytest.fail("nothing should be downloaded"))
     return tmp_path / "cache" / "adasadmm"
 
 
@@ -82,7 +83,7 @@ def serve(monkeypatch, **contents):
         (folder / file).write_bytes(contents[file.replace(".", "_")])
         return folder / file
 
-    monkeypatch.setattr(datasets, "_download", download)
+    monkeypatch.setattr(paper, "_download", download)
     return asked
 
 
@@ -105,7 +106,7 @@ def test_labels_1_and_2_become_minus_and_plus(cache, tmp_path):
 
 def test_the_argument_comes_before_the_environment_before_the_cache_before_a_download(cache, tmp_path, monkeypatch):
     asked = serve(monkeypatch, splice=TRAIN, splice_t=TEST)
-    home = datasets._KNOWN["splice"].home
+    home = paper._KNOWN["splice"].home
     assert datasets.load("splice").source == f"downloaded into {cache}"
     assert asked == [home + "splice", home + "splice.t"]
     assert datasets.load("splice").source == f"cache, {cache}"
@@ -198,10 +199,10 @@ def test_a_mat_file_is_not_parsed_before_its_bytes_are_known(cache, tmp_path, mo
     content = {"documents": documents, "newsgroups": np.array([[1, 2, 4]], dtype=np.uint8), "wordlist": words}
     scipy.io.savemat(stream, content)
     mat = stream.getvalue()
-    monkeypatch.setitem(datasets._KNOWN, "news20", datasets._Known(2, {"20news_w100.mat": (3, len(mat))}))
-    monkeypatch.setitem(datasets._DIGESTS, "20news_w100.mat", hashlib.sha256(mat).hexdigest())
+    monkeypatch.setitem(paper._KNOWN, "news20", paper._Known(2, {"20news_w100.mat": (3, len(mat))}))
+    monkeypatch.setitem(paper._DIGESTS, "20news_w100.mat", hashlib.sha256(mat).hexdigest())
     expected = np.array([[1, 0], [0, 1], [1, 1]]), np.array([1.0, 1.0, -1.0])
-    monkeypatch.setitem(datasets._DIGESTS, "news20", datasets.digest(*expected))
+    monkeypatch.setitem(paper._DIGESTS, "news20", datasets.digest(*expected))
     (tmp_path / "20news_w100.mat").write_bytes(mat)
     data = datasets.load("news20", tmp_path)
     assert np.array_equal(data.X.toarray(), expected[0]) and np.array_equal(data.y, expected[1])
@@ -262,7 +263,7 @@ def test_half_a_set_is_not_kept_where_the_other_half_cannot_be_downloaded(cache,
             raise OSError("no such host")
         return fill(folder) / file
 
-    monkeypatch.setattr(datasets, "_download", download)
+    monkeypatch.setattr(paper, "_download", download)
     with pytest.raises(datasets.DatasetError, match="no such host"):
         datasets.load("splice")
     assert not (cache / "splice").exists()
@@ -281,11 +282,11 @@ def test_a_file_gets_its_name_only_when_it_is_whole(tmp_path, monkeypatch, fault
 
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", stream)
     if fault is None:
-        assert datasets._download("https://example.org/data/", "splice", tmp_path) == tmp_path / "splice"
+        assert paper._download("https://example.org/data/", "splice", tmp_path) == tmp_path / "splice"
         assert (tmp_path / "splice").read_bytes() == TRAIN
     else:
         with pytest.raises(type(fault)):
-            datasets._download("https://example.org/data/", "splice", tmp_path)
+            paper._download("https://example.org/data/", "splice", tmp_path)
         assert list(tmp_path.iterdir()) == []
 
 
@@ -293,10 +294,10 @@ def test_a_redirection_to_http_is_refused():
     class Response:
         url = "https://example.org/a9a"
 
-    datasets._refuse_http(Response, timeout=30)
+    paper._refuse_http(Response, timeout=30)
     Response.url = "http://example.org/a9a"
     with pytest.raises(OSError, match=r"http://example\.org/a9a, which is not https"):
-        datasets._refuse_http(Response, timeout=30)
+        paper._refuse_http(Response, timeout=30)
 
 
 @pytest.mark.parametrize(

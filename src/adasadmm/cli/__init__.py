@@ -26,7 +26,9 @@ EXAMPLES = """Examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 where something failed on the way, 2 where it was called wrongly."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    complete.answer(parser)
+    options = parser.parse_args(arguments)
     options.command = shlex.join(["adasadmm", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         with plain_warnings():
@@ -70,7 +72,7 @@ def _parser() -> Parser:
     runs.add_reproduce(commands)
     runs.add_bench(commands)
     info.add_command(commands)
-    complete.add_command(commands, parser)
+    complete.add_command(commands)
     return parser
 
 

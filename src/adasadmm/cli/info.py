@@ -19,6 +19,7 @@ EXTRAS = {  # extra: a package of it
     "cli": "rich",
     "report": "matplotlib",
     "data": "pooch",
+    "cases": "pandas",
     "models": "skops",
     "arrow": "pyarrow",
     "dask": "distributed",

@@ -1,0 +1,24 @@
+"""Data by name: the paper's six data sets, two that come with scikit-learn, and the tables of the case studies.
+
+`load` looks for a data set of the paper in your folder, then in the package's cache, and downloads it where neither has
+it. `fetch_case` reads the tables of a case study from a folder of yours. Both compare the values with a recorded digest
+and refuse any others, wherever the files came from.
+"""
+
+from .cases import Case, case_names, fetch_case, table_digest
+from .paper import BUNDLED, PAPER, Dataset, DatasetError, check_name, digest, load, whereabouts
+
+__all__ = [
+    "BUNDLED",
+    "PAPER",
+    "Case",
+    "Dataset",
+    "DatasetError",
+    "case_names",
+    "check_name",
+    "digest",
+    "fetch_case",
+    "load",
+    "table_digest",
+    "whereabouts",
+]
