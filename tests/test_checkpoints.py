@@ -286,7 +286,7 @@ def test_where_both_are_damaged_nothing_is_offered(two):
 def test_another_version_is_refused(two, monkeypatch):
     content = two[-1].read_bytes()
     two[-1].write_bytes(content.replace(b"checkpoint 2 ", b"checkpoint 1 ", 1))
-    with pytest.raises(CheckpointError, match="is of format 1, written by another version of adasadmm; this version reads format 2"):
+    with pytest.raises(CheckpointError, match=r"is of format 1, .* this version reads format 2"):
         resumed(two)
     two[-1].write_bytes(content)
     monkeypatch.setattr(checkpoints, "__version__", "9.9")
@@ -298,7 +298,9 @@ def test_another_version_is_refused(two, monkeypatch):
 def test_a_forged_checkpoint_is_refused_without_pickle(content, two, tmp_path):
     np.savez(tmp_path / "forged.npz", **content)
     body = (tmp_path / "forged.npz").read_bytes()
-    two[-1].write_bytes(f"adasadmm checkpoint {checkpoints.FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode() + body)
+    two[-1].write_bytes(
+        f"adasadmm checkpoint {checkpoints.FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode() + body
+    )
     with pytest.raises(CheckpointError, match="is no checkpoint"):
         resumed(two)
 

@@ -17,6 +17,7 @@ __all__ = [
     *(
         "Failed",
         "Parser",
+        "Registered",
         "Wrong",
         "add_command",
         "add_experiment",
@@ -47,6 +48,21 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+class Registered:
+    """The names of a table of `adasadmm.registry` as choices; the table is imported when the choices are needed."""
+
+    def __init__(self, table: str, *others: str) -> None:
+        self.table, self.others = table, others
+
+    def __iter__(self) -> Iterator[str]:
+        from .. import registry
+
+        return iter((*self.others, *getattr(registry, self.table)))
+
+    def __contains__(self, name: object) -> bool:
+        return name in tuple(self)
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -11,13 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .common import Failed, Wrong, add_command, add_output, check_file, count, not_negative, tell, written
+from .common import Failed, Registered, Wrong, add_command, add_output, check_file, count, not_negative, tell, written
 from .rows import add_reading, names_of, rows, source_of
 
 __all__ = ["add_commands"]
 
-LOSSES = ("hinge", "squared_hinge", "logistic", "squared", "huber", "epsilon_insensitive", "quantile", "poisson")
-SOLVERS = ("auto", "ada-diag", "ada-full", "sadmm", "admm")
 REMEDIES = {"drop": "--drop A,B leaves out columns, ", "n_features": "--n-features N tells how many there are, "}
 GRAPHS = ("glasso", "knn", "chain", "grid:ROWSxCOLS")
 
@@ -56,16 +54,19 @@ def _add_fit(commands: Any) -> None:
         help="learnt: glasso (default), knn; given: chain, grid:ROWSxCOLS, or a CSV file of edges, two features "
         "(names or numbers from 0) and perhaps a weight on each line, with or without a header",
     )
-    parser.add_argument("--loss", default="hinge", choices=LOSSES, help="default: hinge, a classifier")
+    parser.add_argument(
+        "--loss", default="hinge", choices=Registered("LOSSES"), metavar="LOSS", help="%(choices)s (default: hinge)"
+    )
     parser.add_argument("--alpha", type=not_negative, help="strength of the graph (default: 1/rows)")
     parser.add_argument("--l2", type=not_negative, help="strength of the ridge (default: 1/rows)")
     _add_scale(parser)
     parser.add_argument(
         "--solver",
         default="auto",
-        choices=SOLVERS,
-        help="default: auto, which in memory goes on until a duality gap of --tol is proved, and is ada-diag where "
-        "rows do not fit there, come from a stream, or --epochs is given",
+        choices=Registered("SOLVERS", "auto"),
+        metavar="SOLVER",
+        help="%(choices)s; default: auto, which in memory goes on until a duality gap of --tol is proved, and is "
+        "ada-diag where rows do not fit there, come from a stream, or --epochs is given",
     )
     parser.add_argument(
         "--tol", type=not_negative, default=1e-3, help="relative duality gap for --solver auto (default: 1e-3)"
@@ -261,12 +262,13 @@ def _graph(options: argparse.Namespace) -> int:
 
 def _model(options: argparse.Namespace) -> Any:
     from .. import GraphGuidedClassifier, GraphGuidedRegressor
+    from ..registry import CLASSIFICATION_LOSSES, SOLVERS, Tuning
 
-    classifies = options.loss in ("hinge", "squared_hinge", "logistic")
+    classifies = options.loss in CLASSIFICATION_LOSSES
     solver, epochs = options.solver, options.epochs
     if solver == "auto" and (epochs is not None or options.files == ["-"]):
         solver = "ada-diag"
-    if epochs is None and solver not in ("auto", "admm"):
+    if epochs is None and solver != "auto" and not SOLVERS[solver](Tuning()).knows_gap:
         epochs = 2
     return (GraphGuidedClassifier if classifies else GraphGuidedRegressor)(
         _graph_of(options.graph),

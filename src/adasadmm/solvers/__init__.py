@@ -3,6 +3,7 @@
 `Solver` and `Run` are the interface; a solver of your own derives from them and is used like a built-in one.
 """
 
+from ..certificates import certify
 from .ada_sadmm import AdaSADMM
 from .admm import ADMM
 from .alm import ALM
@@ -11,6 +12,7 @@ from .oadmm import OADMM
 from .rda_sadmm import RDASADMM
 from .sadmm import SADMM
 from .spdhg import SPDHG
+from .stochastic import slopes_at
 from .svrg_admm import ASVRGADMM, SVRGADMM
 from .work import Batches, Iterations, Round, Work
 
@@ -34,5 +36,7 @@ __all__ = [
     "Slopes",
     "Solver",
     "Work",
+    "certify",
     "check_fits",
+    "slopes_at",
 ]

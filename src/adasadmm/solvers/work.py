@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
+from ..linalg.matrices import plain, taken
 from ..sources.blocks import Block
 
 __all__ = ["Batches", "Iterations", "Round", "Visit", "Work", "halves"]
@@ -21,6 +23,20 @@ class Batches(NamedTuple):
     block: Block
     samples: np.ndarray
     batch_size: int = 1
+
+    @property
+    def X(self) -> np.ndarray | sp.csr_array:
+        """The rows to visit, in order, as NumPy or SciPy know them; a copy. Compiled code reads ``block`` instead."""
+        return plain(taken(self.block.X, self.samples))
+
+    @property
+    def y(self) -> np.ndarray:
+        return self.block.y[self.samples]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The sample weights of the rows, of mean 1 over all rows of the problem."""
+        return self.block.c[self.samples]
 
     @property
     def length(self) -> int:

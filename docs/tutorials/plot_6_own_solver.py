@@ -1,0 +1,78 @@
+"""
+A solver of your own
+====================
+
+`adasadmm.solve` knows no particular method. It drives any :class:`adasadmm.solvers.Run`, the state of a method on one
+problem, which a :class:`adasadmm.solvers.Solver`, a record of settings, begins. A class of your own that derives from
+these two gets the trace, stopping by the duality gap, callbacks, checkpoints, rows from files and the estimators.
+
+This page writes the averaged subgradient method, in one file that needs to be nowhere in particular.
+"""
+
+# %%
+# The file
+# --------
+#
+# The solver states facts about itself as class attributes, here that it needs ``B = -I``. The run has eleven members:
+# it advances over rows, tells where it is, what it would answer and what that proves, and can save, restore and copy
+# its state. The state is a dictionary of named arrays and numbers.
+#
+# .. literalinclude:: /tutorials/own/averaged_subgradient.py
+#    :caption: averaged_subgradient.py
+#
+# One rule matters: `solve` cuts the work into pieces as time requires, so the iterates must not depend on the cuts.
+
+import sys
+import tempfile
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
+
+from adasadmm import ALM, L1, AdaSADMM, Checkpoint, GraphGuidedClassifier, Logistic, Problem, graphs, solve
+
+sys.path.insert(0, "own")
+from averaged_subgradient import AveragedSubgradient
+
+# %%
+# `solve` takes it
+# ----------------
+
+data = load_breast_cancer()
+X, y = StandardScaler().fit_transform(data.data), np.where(data.target == 1, 1, -1)
+A = graphs.incidence(graphs.glasso(X).edges, d=X.shape[1])
+problem = Problem(X, y, loss=Logistic(), penalty=L1(0.01), A=A, gamma=0.01)
+optimum = solve(problem, ALM(), tol=1e-9).certificate.primal
+
+for solver in (AveragedSubgradient(step=0.3), AdaSADMM(average="auto")):
+    result = solve(problem, solver, epochs=20)
+    above = result.trace["objective_mean"] / optimum - 1
+    plt.loglog(result.trace["epoch"], above, label=type(solver).__name__)
+    print(type(solver).__name__, "certified gap", result.certificate.relative_gap)
+plt.xlabel("epochs")
+plt.ylabel("objective of the mean above the optimum, relative")
+plt.legend()
+plt.show()
+
+# %%
+# Checkpoints
+# -----------
+#
+# A run that was stopped resumes where it was, and ends with the same bits as one that was not.
+
+folder = Checkpoint(tempfile.mkdtemp(), every=0)
+solve(problem, AveragedSubgradient(), epochs=2, checkpoint=folder, callback=lambda snapshot: snapshot.epoch >= 1)
+resumed = solve(problem, AveragedSubgradient(), epochs=2, checkpoint=folder, resume=True)
+straight = solve(problem, AveragedSubgradient(), epochs=2)
+print("the same bits:", bool((resumed.w == straight.w).all()))
+
+# %%
+# Estimators
+# ----------
+#
+# They take a solver by ``solver=``, and `partial_fit` works as well.
+
+solver = AveragedSubgradient(step=0.3)
+model = GraphGuidedClassifier(solver=solver, loss="logistic", alpha=0.01, max_iter=20, random_state=0)
+print("accuracy:", model.fit(X, data.target).score(X, data.target), "gap:", model.dual_gap_)
