@@ -49,9 +49,7 @@ class SubgradientRun(Run):
         return certify(self.problem, *self.means, *self.dual_point())
 
     def state(self):
-        return {
-            name: getattr(self, name) for name in ("w", "v", "theta", "w_sum", "t")
-        }  # arrays that are never changed
+        return {name: getattr(self, name) for name in ("w", "v", "theta", "w_sum", "t")}  # never changed in place
 
     def restore(self, state):
         vars(self).update(state)
