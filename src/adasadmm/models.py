@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import importlib
 import io
 import json
 import os
+import pkgutil
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,42 +26,20 @@ from sklearn.utils.validation import check_is_fitted
 from . import __version__
 from ._core.files import MOST_EXPANSION, check_arrays, most_unpacked, write_whole
 from .certificates.trace import Trace
+from .solvers.rda_sadmm import DualAveragingRun
 from .solvers.stochastic import StochasticRun
 
 __all__ = ["ModelError", "load_model", "save_model"]
 
 FORMAT = 1
 MEMBER = "adasadmm.json"
-# The modules whose records and estimators a model may hold. None of these classes does anything when it is made.
+REBUILD_GROUPS = "adasadmm.penalties.norms.group_l2_from_fields"
+# A model may hold the records and estimators of these modules and folders. Creating one of them runs no code of ours.
 HOMES = (
-    "losses.margin",
-    "losses.regression",
-    "penalties.norms",
-    "penalties.sets",
-    "penalties.stack",
-    "linalg.matrices",
-    "linalg.elimination",
-    "linalg.quadratics",
-    "metrics.diagonal",
-    "metrics.full",
-    "stepsizes",
-    "averages",
-    "algorithm",
-    "solvers.gradients",
-    "solvers.ada_sadmm",
-    "solvers.admm",
-    "solvers.alm",
-    "solvers.oadmm",
-    "solvers.rda_sadmm",
-    "solvers.sadmm",
-    "solvers.spdhg",
-    "solvers.svrg_admm",
-    "certificates.trace",
-    "estimators._fitting",
-    "estimators.graph_guided",
-    "estimators.path",
-    "estimators.structured",
+    *("losses", "penalties", "metrics", "linalg", "certificates", "solvers", "estimators"),
+    *("algorithm", "averages", "stepsizes"),
 )
+RUNS = (StochasticRun, DualAveragingRun)  # from which partial_fit continues
 SPARSE = {sp.csr_array, sp.csc_array, sp.coo_array}  # a graph may be one
 
 
@@ -146,7 +126,7 @@ def load_model(
     data = path.read_bytes()
     try:
         _check_archive(data, most_unpacked(len(data), most_expansion))
-        model = skops.loads(data, trusted=sorted(_own_types() | set(trusted)))
+        model = skops.loads(_renewed(data), trusted=sorted(_own_types() | set(trusted)))
     except ModelError as error:
         raise ModelError(f"{path} {error}") from None
     except _exceptions().UntrustedTypesFoundException as error:
@@ -159,7 +139,10 @@ def load_model(
     if not isinstance(model, BaseEstimator):
         raise ModelError(f"{path} holds a {type(model).__name__}, no model")
     for part in (model, *(step for _, step in getattr(model, "steps", ()))):
-        if type(part).__module__.startswith(f"{__package__}.") and not _fits(part):
+        if not type(part).__module__.startswith(f"{__package__}."):
+            continue
+        _renew_runs(part)
+        if not _fits(part):
             raise ModelError(f"{path} is damaged: coefficients, classes and features do not fit each other")
     return model
 
@@ -198,18 +181,73 @@ def _check_archive(data: bytes, most: float) -> None:
 
 
 def _own_types() -> set[str]:
-    """The full names of the classes that a model of this package may hold."""
-    found: set[type] = {StochasticRun, Trace}
+    """The full names of the types that a model of this package may hold."""
+    return {f"{cls.__module__}.{cls.__name__}" for cls in {*_own_classes().values(), *SPARSE}} | {REBUILD_GROUPS}
+
+
+@functools.cache
+def _own_classes() -> dict[str, type]:
+    """The records, runs and estimators of this package, by name; every name is used once."""
+    found: dict[str, type] = {cls.__name__: cls for cls in (*RUNS, Trace)}
     for home in HOMES:
         module = importlib.import_module(f".{home}", __package__)
-        found |= {cls for cls in vars(module).values() if isinstance(cls, type) and _is_record(cls)}
-    own = {cls for cls in found if cls.__module__.startswith(f"{__package__}.")}
-    return {f"{cls.__module__}.{cls.__name__}" for cls in own | SPARSE}
+        inside = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}.")
+        for part in (module, *(importlib.import_module(name) for _, name, _ in inside)):
+            own = (cls for cls in vars(part).values() if isinstance(cls, type) and _is_record(cls))
+            found |= {cls.__name__: cls for cls in own if cls.__module__.startswith(f"{__package__}.")}
+    return found
 
 
 def _is_record(cls: type) -> bool:
     is_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
     return is_tuple or dataclasses.is_dataclass(cls) or issubclass(cls, (enum.Enum, BaseEstimator))
+
+
+# --- files of earlier versions ---------------------------------------------------------------------------------------
+
+
+def _renewed(data: bytes) -> bytes:
+    """The same archive with each type of this package under its present module, and groups that skops can rebuild."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(members["schema.json"])
+    _renew_node(schema, {name: cls.__module__ for name, cls in _own_classes().items()})
+    members["schema.json"] = json.dumps(schema).encode()
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def _renew_node(node: Any, homes: dict[str, str]) -> None:
+    """Change a node of the schema, and all inside it, in place."""
+    if isinstance(node, list):
+        for inner in node:
+            _renew_node(inner, homes)
+    if not isinstance(node, dict):
+        return
+    for inner in list(node.values()):
+        _renew_node(inner, homes)
+    module, name = node.get("__module__"), node.get("__class__")
+    if not (isinstance(module, str) and isinstance(name, str) and module.split(".")[0] == __package__):
+        return
+    node["__module__"] = homes.get(name, module)
+    if name == "GroupL2" and node.get("__loader__") == "TupleNode":
+        # skops rebuilds only named tuples that derive from tuple itself: this one goes through a function.
+        fields = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": node["content"]}
+        node["__module__"], node["__class__"] = REBUILD_GROUPS.rsplit(".", 1)
+        node["__loader__"], node["content"] = "ConstructorFromReduceNode", fields
+
+
+def _renew_runs(model: Any) -> None:
+    """The run of a stream as version 0.1 saved it, under the present names of its attributes."""
+    for run in getattr(model, "_run", None) or ():
+        kept = vars(run)
+        if "visits" in kept:
+            kept["iterates"], kept["done"] = kept.pop("state"), kept.pop("visits")
+            for name in ("block", "slice_iterations"):
+                kept.pop(name, None)
 
 
 def _skops() -> Any:

@@ -215,6 +215,11 @@ class GroupL2(_GroupFields):
         return self.nu, self.groups, self.weights
 
 
+def group_l2_from_fields(*fields: Any) -> GroupL2:
+    """The penalty with these fields: how a saved model restores it."""
+    return GroupL2._make(fields)
+
+
 @value.register
 def _(penalty: GroupL2, v):
     total = 0.0
