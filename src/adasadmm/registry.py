@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from . import losses
+from . import losses, solvers
 from .metrics import Full
-from .solvers import ADMM, ALM, SADMM, AdaSADMM, Solver
+from .solvers import SADMM, AdaSADMM, Solver
 from .solvers.recipe import AVERAGES
 
 __all__ = ["AVERAGES", "CLASSIFICATION_LOSSES", "LOSSES", "REGRESSION_LOSSES", "SOLVERS", "Tuning"]
@@ -50,6 +50,6 @@ SOLVERS: dict[str, Callable[[Tuning], Solver]] = {
     "ada-diag": lambda tuning: _ada(tuning, "diagonal"),
     "ada-full": lambda tuning: _ada(tuning, Full(refresh=0.05)),
     "sadmm": _sadmm,
-    "admm": lambda tuning: ADMM(tuning.beta),
-    "alm": lambda tuning: ALM(),
+    "admm": lambda tuning: solvers.ADMM(tuning.beta),
+    "alm": lambda tuning: solvers.ALM(),
 }

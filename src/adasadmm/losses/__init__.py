@@ -37,6 +37,8 @@ from ._generic import (  # noqa: F401
     takes_labels,
     value,
 )
+
+# The built-in losses: estimators and the command line take each of them by its name.
 from .margin import Hinge as Hinge, Logistic as Logistic, SquaredHinge as SquaredHinge
 from .regression import (
     EpsilonInsensitive as EpsilonInsensitive,
@@ -46,7 +48,6 @@ from .regression import (
     Squared as Squared,
 )
 
-# A loss that is imported above is a built-in one: estimators and the command line take it by its name.
 BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type))
 
 __all__ = [

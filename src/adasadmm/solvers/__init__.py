@@ -1,42 +1,35 @@
 """The solvers: one file for each method, its settings beside its run.
 
 `Solver` and `Run` are the interface; a solver of your own derives from them and is used like a built-in one.
+
+Examples
+--------
+>>> from adasadmm import solvers
+>>> sorted(cls.__name__ for cls in solvers.BUILT_IN if cls.uses_all_rows)
+['ADMM', 'ALM']
 """
 
 from ..certificates import certify
-from .ada_sadmm import AdaSADMM
-from .admm import ADMM
-from .alm import ALM
+
+# The built-in solvers.
+from .ada_sadmm import AdaSADMM as AdaSADMM
+from .admm import ADMM as ADMM
+from .alm import ALM as ALM
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver, check_fits
-from .oadmm import OADMM
-from .rda_sadmm import RDASADMM
-from .sadmm import SADMM
-from .spdhg import SPDHG
+from .oadmm import OADMM as OADMM
+from .rda_sadmm import RDASADMM as RDASADMM
+from .sadmm import SADMM as SADMM
+from .spdhg import SPDHG as SPDHG
 from .stochastic import slopes_at
-from .svrg_admm import ASVRGADMM, SVRGADMM
+from .svrg_admm import ASVRGADMM as ASVRGADMM, SVRGADMM as SVRGADMM
 from .work import Batches, Iterations, Round, Work
 
+BUILT_IN: tuple[type[Solver], ...] = tuple(
+    cls for cls in list(globals().values()) if isinstance(cls, type) and issubclass(cls, Solver) and cls is not Solver
+)
+
 __all__ = [
-    "ADMM",
-    "ALM",
-    "ASVRGADMM",
-    "OADMM",
-    "RDASADMM",
-    "SADMM",
-    "SPDHG",
-    "SVRGADMM",
-    "AdaSADMM",
-    "Batches",
-    "Iterations",
-    "Monitor",
-    "NamedState",
-    "Point",
-    "Round",
-    "Run",
-    "Slopes",
-    "Solver",
-    "Work",
-    "certify",
-    "check_fits",
-    "slopes_at",
+    *("Batches", "Iterations", "Monitor", "NamedState", "Point", "Round", "Run", "Slopes", "Solver", "Work"),
+    *("certify", "check_fits", "slopes_at"),
+    *(cls.__name__ for cls in BUILT_IN),
 ]
