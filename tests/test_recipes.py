@@ -117,7 +117,8 @@ from adasadmm import L1, ALM, AdaSADMM, Problem, Squared, penalties, solve
 A = [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]
 X = np.eye(3); y = [1.0, 2.0, 6.0]
 for solver in (ALM(), AdaSADMM()):
-    one, two = (solve(Problem(X, y, loss=Squared(), penalty=p, A=A), solver) for p in (penalties.Absolute(0.2), L1(0.2)))
+    pair = penalties.Absolute(0.2), L1(0.2)
+    one, two = (solve(Problem(X, y, loss=Squared(), penalty=each, A=A), solver) for each in pair)
     assert np.allclose(one.w, two.w), (one.w, two.w)
     assert np.isclose(one.certificate.dual, two.certificate.dual)
 """,
@@ -164,7 +165,7 @@ def add_solver(package):
     tutorial = SRC.parents[1] / "docs" / "tutorials" / "own" / "averaged_subgradient.py"
     if not tutorial.exists():
         pytest.skip("installed without the repository")
-    imports = "from ..certificates import certify\nfrom .base import Monitor, Point, Run, Solver\nfrom .stochastic import slopes_at"
+    imports = "from ..certificates import certify\nfrom .stochastic import slopes_at\nfrom .base import Monitor, Point, Run, Solver"
     source = tutorial.read_text()
     (line,) = (line for line in source.splitlines() if line.startswith("from adasadmm.solvers"))
     (package / "solvers" / "mine.py").write_text(source.replace(line, imports))

@@ -50,7 +50,5 @@ from .regression import (
 
 BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type))
 
-__all__ = [
-    *("check", "conjugate", "curvature", "domain", "prox", "slope", "takes_labels", "value"),
-    *(cls.__name__ for cls in BUILT_IN),
-]
+__all__ = ["check", "conjugate", "curvature", "domain", "prox", "slope", "takes_labels", "value"]
+__all__ += [cls.__name__ for cls in BUILT_IN]

@@ -29,7 +29,18 @@ BUILT_IN: tuple[type[Solver], ...] = tuple(
 )
 
 __all__ = [
-    *("Batches", "Iterations", "Monitor", "NamedState", "Point", "Round", "Run", "Slopes", "Solver", "Work"),
-    *("certify", "check_fits", "slopes_at"),
-    *(cls.__name__ for cls in BUILT_IN),
+    "Batches",
+    "Iterations",
+    "Monitor",
+    "NamedState",
+    "Point",
+    "Round",
+    "Run",
+    "Slopes",
+    "Solver",
+    "Work",
+    "certify",
+    "check_fits",
+    "slopes_at",
 ]
+__all__ += [cls.__name__ for cls in BUILT_IN]
