@@ -165,7 +165,13 @@ def add_solver(package):
     tutorial = SRC.parents[1] / "docs" / "tutorials" / "own" / "averaged_subgradient.py"
     if not tutorial.exists():
         pytest.skip("installed without the repository")
-    imports = "from ..certificates import certify\nfrom .stochastic import slopes_at\nfrom .base import Monitor, Point, Run, Solver"
+    imports = "\n".join(
+        (
+            "from ..certificates import certify",
+            "from .base import Monitor, Point, Run, Solver",
+            "from .stochastic import slopes_at",
+        )
+    )
     source = tutorial.read_text()
     (line,) = (line for line in source.splitlines() if line.startswith("from adasadmm.solvers"))
     (package / "solvers" / "mine.py").write_text(source.replace(line, imports))

@@ -18,7 +18,7 @@ from .certificates.trace import Certificate, Result, Snapshot, Status, Trace
 from .checkpoints import Checkpoint, CheckpointError, Keeper, Moment, check_same_form, fingerprint
 from .penalties import SEPARABLE_SETS
 from .problem import Problem
-from .solvers import ALM, Point, Run, Solver, Work, check_fits
+from .solvers import ALM, Point, Run, Solver, check_fits
 from .solvers.work import halves
 
 __all__ = ["advance", "begin", "solve"]
@@ -229,6 +229,7 @@ class Pace:
             self.iterations = max(1, self.iterations // 2)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def advance(
     run: Run,
     segment: Segment,
@@ -248,33 +249,23 @@ def advance(
         while work.length:
             piece, work = work.split(pace.iterations)
             go_on_or_halt()
-            before = run.seconds
-            if not _advance_while_finite(run, piece, keeper.note(run)):
+            before, start = keeper.note(run), time.perf_counter()
+            try:
+                run.advance(piece)
+                finite = run.is_finite()
+            except np.linalg.LinAlgError:  # the full metric has no root, or no factor, if gradients overflow
+                finite = False
+            if not finite:
+                before.return_to(run)
+                all(advance(run, [half]) for half in halves(piece))  # redo the part that stays finite
                 return False
-            pace.adapt(run.seconds - before)
+            spent = time.perf_counter() - start
+            run.done += piece.length
+            run.seconds += spent
+            pace.adapt(spent)
         if bar is not None:
             bar.after()
     return True
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def _advance_while_finite(run: Run, work: Work, before: Moment) -> bool:
-    """Do a piece of work; if it ends in infinity or NaN, return and redo the part of it that stays finite."""
-    start = time.perf_counter()
-    try:
-        run.advance(work)
-        finite = run.is_finite()
-    except np.linalg.LinAlgError:  # the full metric has no root, or no factor, if gradients overflow
-        finite = False
-    if finite:
-        run.done += work.length
-        run.seconds += time.perf_counter() - start
-        return True
-    before.return_to(run)
-    for half in halves(work):
-        if not _advance_while_finite(run, half, Moment.of(run)):
-            break
-    return False
 
 
 @np.errstate(over="ignore", invalid="ignore")
