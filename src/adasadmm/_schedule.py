@@ -11,9 +11,10 @@ import itertools
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .solvers import Batches, Iterations, Round, Run, Work
 from .solvers.work import Visit
@@ -29,7 +30,7 @@ class Plan(NamedTuple):
     epochs: float
     order: str
     seed: int
-    samples: Any
+    samples: npt.ArrayLike | None
     trace_every: float
 
 
@@ -41,7 +42,7 @@ def schedule(run: Run, plan: Plan) -> tuple[Iterator[Segment], float]:
         return _rounds(run, plan), plan.epochs
     if run.problem.source is not None:
         return _passes(run, plan), plan.epochs
-    length = plan.epochs if plan.samples is None else len(plan.samples) / run.problem.n
+    length = plan.epochs if plan.samples is None else np.size(plan.samples) / run.problem.n
     return _visits(run, plan), length
 
 
@@ -83,7 +84,7 @@ def orders(n: int, plan: Plan) -> Iterator[np.ndarray]:
         left -= n
 
 
-def _chosen(n: int, samples: Any) -> np.ndarray:
+def _chosen(n: int, samples: npt.ArrayLike) -> np.ndarray:
     chosen = np.asarray(samples).reshape(-1)
     if chosen.size and chosen.dtype.kind not in "iu":
         raise ValueError(f"samples must be numbers of rows, whole numbers, got {chosen[0]!r}")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ._core.threads import go_on_or_halt, one_blas_thread
 from ._progress import Progress
@@ -27,6 +28,7 @@ DEFAULT_TOL = 1e-3  # of the solvers that know their gap
 POLISHED = 1e-8  # the gap that polish continues to, if tol is not smaller
 POLISH_ITERATIONS = 20
 SLICE_SECONDS = 0.25  # between two returns to Python, where Ctrl-C is noticed and the iterates are checked
+Callback = Callable[[Snapshot], Any]  # a true value stops the run
 ORDERS = ("permute", "replace", "given")
 NOTHING_PROVED = Certificate(math.inf, -math.inf, math.inf, math.inf, math.nan, math.nan, "the run diverged")
 
@@ -37,12 +39,12 @@ def solve(
     *,
     epochs: float | None = None,
     seed: int = 0,
-    samples: Any = None,
+    samples: npt.ArrayLike | None = None,
     order: str = "permute",
     start: Result | None = None,
     tol: float | None = None,
     trace_every: float = 0.25,
-    callback: Callable[[Snapshot], Any] | None = None,
+    callback: Callback | None = None,
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
     resume: bool = False,
@@ -53,34 +55,38 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : AdaSADMM, SADMM, OADMM, ADMM, ALM, SPDHG, SVRGADMM or ASVRGADMM
+    solver : Solver
+        `AdaSADMM`, `SADMM`, `OADMM`, `RDASADMM`, `ADMM`, `ALM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`, or one of your own.
     epochs : float, optional
-        Passes over the rows, 2 by default. For `ADMM` and `ALM` an epoch is an iteration, 1000 the most; for `SPDHG`,
-        `SVRGADMM` and `ASVRGADMM` 200 epochs are the most.
-    seed : int
+        The most passes over the rows; for `ADMM` and `ALM`, the most iterations. By default 2 for the stochastic
+        solvers, 200 for `SPDHG`, `SVRGADMM` and `ASVRGADMM`, and 1000 for `ADMM` and `ALM`.
+    seed : int, default=0
+        Determines the order of the rows.
     samples : array of row indices, optional
-        An explicit order, which then is the whole run; batches are consecutive pieces of it.
-    order : {"permute", "replace", "given"}
-        Each epoch a new permutation; rows drawn with replacement, as the theorems ask; or as they stand.
+        An explicit order of rows, which is then the whole run; batches are consecutive pieces of it.
+    order : {"permute", "replace", "given"}, default="permute"
+        A new permutation in each epoch; rows drawn with replacement, as the theorems require; or the order of the data.
     start : Result, optional
-        Go on from there: the same run where solver and shapes are the same, else only from its w, v and theta.
+        Where to start. If solver and shapes are the same, the run continues; otherwise it starts at the w, v and theta
+        of the result.
     tol : float, optional
-        Stop when the relative duality gap, looked at for each point of the trace, falls below it. 1e-3 by default for
-        the solvers that know their gap: `ADMM`, `ALM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`.
-    trace_every : float
-        Epochs between two points of the trace, from 1 on whole ones; from a source at least 1, since each point is a
-        pass over it. For `ADMM` and `ALM`, iterations; below 1 means 10, and 1.
+        Stop when the relative duality gap at a point of the trace falls below ``tol``. By default 1e-3 for the solvers
+        that know their gap (`ADMM`, `ALM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`), and no stopping for the others.
+    trace_every : float, default=0.25
+        Epochs between two points of the trace; values above 1 are rounded up. A source has at most one point per epoch,
+        since each costs a pass. For `ADMM` and `ALM` the unit is an iteration, and values below 1 mean the solver's
+        default: 10 for `ADMM`, 1 for `ALM`.
     callback : callable, optional
-        Called with a `Snapshot` at each point of the trace; a true value stops the run.
-    progress : bool
-        Show a bar with the objective.
+        Called with a `Snapshot` at each point of the trace; a true return value stops the run.
+    progress : bool, default=False
+        Show a progress bar with the objective.
     checkpoint : Checkpoint, optional
-        Where the run is kept on disk as it goes, and when it is interrupted.
-    resume : bool
-        Go on from the checkpoint, where there is one, to the same result as if nothing had happened.
-    polish : bool
-        Go on with `ALM` to a gap of 1e-8, and make exact what is fused: where v is 0, ``A w = b``. Not where
-        the run missed ``tol``.
+        Where to save the run periodically, and when it is interrupted.
+    resume : bool, default=False
+        Resume from the checkpoint, if there is one; the result is the same as without an interruption.
+    polish : bool, default=False
+        Continue with `ALM` to a gap of 1e-8 and make the structure exact: ``A w = b`` holds exactly where v is 0. A run
+        that missed ``tol`` is not polished.
 
     Returns
     -------
@@ -112,7 +118,13 @@ def solve(
             tol = DEFAULT_TOL
         length = solver.default_epochs if epochs is None else float(epochs)
         segments, total = schedule(run, Plan(length, order, seed, samples, trace_every))
-        settings = {"solver": solver, "epochs": epochs, "seed": seed, "order": order, "samples": samples}
+        settings: dict[str, object] = {
+            "solver": solver,
+            "epochs": epochs,
+            "seed": seed,
+            "order": order,
+            "samples": samples,
+        }
         settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.state()}
         keeper = Keeper(checkpoint, {} if checkpoint is None else _fingerprint(problem, settings))
         first = run.done
@@ -149,10 +161,10 @@ def begin(problem: Problem, solver: Solver, start: Result | None = None) -> Run:
     return solver.begin(inner, Point(w, v, theta))
 
 
-def _fingerprint(problem: Problem, settings: dict[str, Any]) -> dict[str, str]:
+def _fingerprint(problem: Problem, settings: dict[str, object]) -> dict[str, str]:
     """Everything that the bits of a run depend on."""
     if problem.source is None:
-        rows: dict[str, Any] = dict(zip(("X", "y", "sample_weight"), problem.rows, strict=True))
+        rows: dict[str, object] = dict(zip(("X", "y", "sample_weight"), problem.rows, strict=True))
     else:
         source = problem.source
         rows = {"source": (repr(source), len(source), source.summary, problem.first_rows)}
@@ -187,7 +199,7 @@ def _same_quadratics(one: Problem, other: Problem) -> bool:
 
 
 def _drive(
-    run: Run, segments: Iterator[Segment], tol: float | None, callback: Any, bar: Progress, keeper: Keeper
+    run: Run, segments: Iterator[Segment], tol: float | None, callback: Callback | None, bar: Progress, keeper: Keeper
 ) -> Status:
     """Advance segment by segment, and record a point of the trace after each; however it ends, the run is kept."""
     status, pace = Status.done, Pace()
@@ -330,7 +342,7 @@ def _polished(problem: Problem, result: Result, tol: float | None) -> Result:
 # --- checks of the arguments -----------------------------------------------------------------------------------------
 
 
-def _check_arguments(problem: Any, start: Any, callback: Any) -> None:
+def _check_arguments(problem: object, start: object, callback: object) -> None:
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
     if start is not None and not isinstance(start, Result):
@@ -339,14 +351,14 @@ def _check_arguments(problem: Any, start: Any, callback: Any) -> None:
         raise TypeError(f"callback must be a function of a Snapshot, got {callback!r}")
 
 
-def _check_checkpoint(checkpoint: Any, resume: bool) -> None:
+def _check_checkpoint(checkpoint: object, resume: bool) -> None:
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
         raise TypeError(f"checkpoint must be a Checkpoint, got {checkpoint!r}; write Checkpoint(folder)")
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to go on from: give checkpoint=Checkpoint(folder)")
 
 
-def _check_numbers(epochs: Any, order: str, tol: Any, trace_every: float, seed: Any) -> None:
+def _check_numbers(epochs: float | None, order: str, tol: float | None, trace_every: float, seed: object) -> None:
     for name, number in (("epochs", epochs), ("tol", tol), ("trace_every", trace_every)):
         optional = name != "trace_every"
         if not isinstance(number, (int, float, np.number)) and not (number is None and optional):

@@ -73,7 +73,7 @@ class Checkpoint:
     True
     """
 
-    path: Any
+    path: str | os.PathLike[str]
     every: float = 60.0
 
     def __post_init__(self) -> None:
@@ -194,7 +194,7 @@ class Keeper:
         raise CheckpointError(f"{reason}. There is no good one before it: begin anew in another folder")
 
 
-def fingerprint(**parts: Any) -> dict[str, str]:
+def fingerprint(**parts: object) -> dict[str, str]:
     """What a run depends on, each part by its digest; and the version, since another may round otherwise."""
     found = {"adasadmm": __version__}
     for name, part in parts.items():
@@ -204,7 +204,7 @@ def fingerprint(**parts: Any) -> dict[str, str]:
     return found
 
 
-def _feed(digest: Any, part: Any) -> None:
+def _feed(digest: Any, part: object) -> None:
     if isinstance(part, np.ndarray):
         digest.update(f"{part.dtype.str}{part.shape}".encode())
         digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8))

@@ -56,24 +56,26 @@ class Mark(NamedTuple):
     s: np.ndarray
 
 
-def dual_coordinates(problem: Problem, beta: float | str, batch_size: Any, w: np.ndarray) -> Parts:
+def dual_coordinates(problem: Problem, beta: float | str, batch_size: int | str, w: np.ndarray) -> Parts:
     """The parts of SPDHG: a dual coordinate for each row."""
-    batch_size, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=True)
-    estimate = DualCoordinates(s, pull, np.zeros(problem.d), size, problem.n / batch_size)
+    rows, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=True)
+    estimate = DualCoordinates(s, pull, np.zeros(problem.d), size, problem.n / rows)
     eta = _first_reach(problem, z, s) / (float(np.mean(size)) or 1.0)
-    return Parts(estimate, eta, beta, batch_size, h, size, quadratics.majoriser(problem.A))
+    return Parts(estimate, eta, beta, rows, h, size, quadratics.majoriser(problem.A))
 
 
-def variance_reduced(problem: Problem, beta: float | str, batch_size: Any, w: np.ndarray, momentum: float) -> Parts:
+def variance_reduced(
+    problem: Problem, beta: float | str, batch_size: int | str, w: np.ndarray, momentum: float
+) -> Parts:
     """The parts of SVRG-ADMM and ASVRG-ADMM: the gradient at an earlier point, and corrections to it."""
-    batch_size, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=False)
+    rows, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=False)
     most = losses.curvature(problem.loss) * float(np.max(size))
     estimate = VarianceReduced(w.copy(), z, s, pull, momentum)
     eta = 1.0 / (momentum * (most or 1.0))
-    return Parts(estimate, eta, beta, batch_size, h, size, quadratics.majoriser(problem.A))
+    return Parts(estimate, eta, beta, rows, h, size, quadratics.majoriser(problem.A))
 
 
-def _at_start(problem: Problem, batch_size: Any, w: np.ndarray, rare_is_fast: bool) -> tuple:
+def _at_start(problem: Problem, batch_size: int | str, w: np.ndarray, rare_is_fast: bool) -> tuple:
     """Batch size, metric, sizes of rows, predictions, slopes and gradient of the loss at the start."""
     rows = accurate_batch_size(batch_size, problem)
     h, size = scaling(problem, rows, rare_is_fast=rare_is_fast)

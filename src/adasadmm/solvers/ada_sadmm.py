@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 from .. import metrics
 from .._core.jit import is_registered
@@ -61,12 +60,12 @@ class AdaSADMM(Solver):
     True
     """
 
-    metric: Any = "diagonal"
-    eta: Any = "auto"
+    metric: str | tuple = "diagonal"
+    eta: float | str | tuple = "auto"
     a: float = 1.0
-    beta: Any = 1.0
+    beta: float | str = 1.0
     w_step: str = "linearized"
-    batch_size: Any = 1
+    batch_size: int | str = 1
     average: str = "uniform"
 
     def __post_init__(self) -> None:

@@ -17,6 +17,7 @@ import copy
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -84,7 +85,7 @@ class ADMM(Solver):
     (array([1.5, 2.5]), True)
     """
 
-    beta: Any = "auto"
+    beta: float | str = "auto"
     relax: float = 1.6
 
     uses_all_rows: ClassVar[bool] = True
@@ -184,7 +185,7 @@ class BatchRun(Run):
         pulls = self._change_rows(pass_rows, self.problem.loss, self.solver.relax, w, self.beta_z)
         self.rows_pull[:] = _total(pulls)
 
-    def _rows(self, function: Any, *common: Any) -> list[Any]:
+    def _rows(self, function: Callable[..., Any], *common: Any) -> list[Any]:
         """A function of each block and of its z and u; what was lost with a worker is computed again."""
         asked = self.version, function, *common
         found = list(self.problem.each(at_version, *asked, memory=self.memory))
@@ -197,7 +198,7 @@ class BatchRun(Run):
                 found[k] = value
         return found
 
-    def _change_rows(self, function: Any, *common: Any) -> list[Any]:
+    def _change_rows(self, function: Callable[..., Any], *common: Any) -> list[Any]:
         found = self._rows(function, *common)
         self.version += 1
         return found

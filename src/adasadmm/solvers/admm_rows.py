@@ -7,6 +7,7 @@ u are computed again from the history of the run: they depend on the w and the b
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ def start_rows(block: Block, rows: dict, w: np.ndarray) -> bool:
     return True
 
 
-def pass_rows(block: Block, rows: dict, loss: Any, relax: float, w: np.ndarray, beta_z: float) -> np.ndarray:
+def pass_rows(block: Block, rows: dict, loss: tuple, relax: float, w: np.ndarray, beta_z: float) -> np.ndarray:
     """The pass over a block; returns what it pulls at w."""
 
     def over(piece: slice) -> np.ndarray:
@@ -97,13 +98,13 @@ class SlopesOfDuals(NamedTuple):
         return self.beta_z * rows["u"]
 
 
-def at_version(block: Block, rows: dict, version: int, function: Any, *common: Any) -> Any:
+def at_version(block: Block, rows: dict, version: int, function: Callable[..., Any], *common: Any) -> Any:
     """A function of a block if its z and u are present and of this version; None if not."""
     return function(block, rows, *common) if rows.get("version", 0) == version else None
 
 
 def replayed(
-    block: Block, rows: dict, loss: Any, relax: float, history: np.ndarray, function: Any, *common: Any
+    block: Block, rows: dict, loss: tuple, relax: float, history: np.ndarray, function: Callable[..., Any], *common: Any
 ) -> Any:
     """A function of a block whose z and u are first computed again from the history."""
     start_rows(block, rows, history[0, :-2])

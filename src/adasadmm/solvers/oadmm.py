@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..problem import Problem
 from ._checks import check_eta, check_positive
@@ -38,7 +38,7 @@ class OADMM(Solver):
     array([1.9, 2. ])
     """
 
-    eta: Any
+    eta: float | str | tuple
     beta: float = 1.0
 
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)

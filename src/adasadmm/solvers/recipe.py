@@ -32,12 +32,12 @@ UNIT_ROWS = 1000  # from which the sizes of a gradient and of the loss are taken
 class Recipe(NamedTuple):
     """Which metric, step size, w-step and average a stochastic solver uses: Algorithm 1 needs no more of it."""
 
-    eta: Any
-    beta: Any
-    metric: Any = "identity"
+    eta: float | str | tuple
+    beta: float | str
+    metric: str | tuple = "identity"
     a: float = 1.0
     w_step: str = "exact"
-    batch_size: Any = 1
+    batch_size: int | str = 1
     average: str = "uniform"
     implicit: bool = False  # OADMM: the loss itself instead of its tangent
     falling: bool = False  # a number c for eta means c / sqrt(t)
@@ -91,7 +91,7 @@ class Recipe(NamedTuple):
         saving = 2.0 * (problem.d + matrices.size(problem.A) / 2.0) / a_row
         return max(1, int(min(enough, saving)))
 
-    def _metric_state(self, metric: Any, d: int) -> Any:
+    def _metric_state(self, metric: tuple, d: int) -> Any:
         if isinstance(metric, metrics.Full):
             need, have = 9 * 8 * d**2, machine.memory()
             if need > 0.8 * have:
@@ -131,7 +131,7 @@ class Recipe(NamedTuple):
         known = {"uniform": averages.Uniform(), "polynomial": averages.Polynomial(), "last": averages.Last()}
         return known[self.mean]
 
-    def _step(self, problem: Problem, metric: Any, reach: float, w: np.ndarray) -> Any:
+    def _step(self, problem: Problem, metric: tuple, reach: float, w: np.ndarray) -> Any:
         if is_registered(stepsizes.size, self.eta):
             return as_part(self.eta, "eta")
         if self.eta == "auto":
@@ -142,7 +142,8 @@ class Recipe(NamedTuple):
             if not positive.size:
                 raise ValueError('eta="1/(gamma t)" needs gamma > 0; give a number c for the step c/sqrt(t)')
             return stepsizes.InverseTime(float(positive.min()))
-        return stepsizes.InverseSqrt(float(self.eta)) if self.falling else stepsizes.Constant(float(self.eta))
+        number = float(self.eta)  # type: ignore[arg-type]
+        return stepsizes.InverseSqrt(number) if self.falling else stepsizes.Constant(number)
 
 
 def recipe_of(solver: Solver) -> Recipe | None:
@@ -173,7 +174,7 @@ def units(problem: Problem, w: np.ndarray, batch_size: int = 1) -> tuple[float, 
     return float(np.max(np.abs(g))) or 1.0, value if 0.0 < value < math.inf else 1.0
 
 
-def accurate_batch_size(batch_size: Any, problem: Problem) -> int:
+def accurate_batch_size(batch_size: int | str, problem: Problem) -> int:
     """The batch size; "auto" makes the work over rows half of that over coordinates and edges, in 100 iterations."""
     if batch_size != "auto":
         return int(batch_size)

@@ -161,7 +161,7 @@ class RoundsRun(Run):
 
 
 def advance_lane(
-    blocks: list[Block], remembered: list[dict], run: Any, point: Sent, visits: Sequence[Visit], *order: Any
+    blocks: list[Block], remembered: list[dict], run: StochasticRun, point: Sent, visits: Sequence[Visit], *order: Any
 ) -> Sent:
     """Visit the rows of a lane, on a worker."""
     run = run.copied()

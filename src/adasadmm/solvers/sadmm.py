@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from ..problem import Problem
 from ._checks import check_batch_size, check_beta, check_choice, check_eta
@@ -40,10 +39,10 @@ class SADMM(Solver):
     array([1.7, 1.7])
     """
 
-    eta: Any = "1/(gamma t)"
-    beta: Any = 1.0
+    eta: float | str | tuple = "1/(gamma t)"
+    beta: float | str = 1.0
     w_step: str = "exact"
-    batch_size: Any = 1
+    batch_size: int | str = 1
 
     def __post_init__(self) -> None:
         check_eta(self.eta, ("1/(gamma t)", "auto"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..problem import Problem
 from ._checks import check_batch_size, check_beta
@@ -40,8 +40,8 @@ class SPDHG(Solver):
     'converged'
     """
 
-    beta: Any = "auto"
-    batch_size: Any = "auto"
+    beta: float | str = "auto"
+    batch_size: int | str = "auto"
 
     takes_streams: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = True

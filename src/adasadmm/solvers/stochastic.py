@@ -198,7 +198,7 @@ def slopes_at(problem: Problem, w: np.ndarray) -> Slopes:
 class SlopesAt(NamedTuple):
     """The slope of each row's loss at w, for a block of rows."""
 
-    loss: Any
+    loss: tuple
     w: np.ndarray
 
     def __call__(self, block: Block, remembered: dict[str, Any]) -> np.ndarray:

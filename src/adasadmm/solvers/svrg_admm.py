@@ -51,8 +51,8 @@ class SVRGADMM(_VarianceReduced):
     'converged'
     """
 
-    beta: Any = "auto"
-    batch_size: Any = "auto"
+    beta: float | str = "auto"
+    batch_size: int | str = "auto"
 
     momentum: ClassVar[float] = 1.0  # none
 
@@ -86,8 +86,8 @@ class ASVRGADMM(_VarianceReduced):
     'converged'
     """
 
-    beta: Any = "auto"
-    batch_size: Any = "auto"
+    beta: float | str = "auto"
+    batch_size: int | str = "auto"
 
     momentum: ClassVar[float] = 0.5
 
@@ -100,6 +100,6 @@ class ASVRGADMM(_VarianceReduced):
 
 
 def _begin(solver: SVRGADMM | ASVRGADMM, problem: Problem, start: Point) -> Run:
-    settings = {"beta": solver.beta, "batch_size": solver.batch_size, "momentum": solver.momentum}
+    settings: dict[str, Any] = {"beta": solver.beta, "batch_size": solver.batch_size, "momentum": solver.momentum}
     parts = functools.partial(variance_reduced, **settings)
     return AccurateRun(problem, solver, parts, start)
