@@ -17,6 +17,7 @@ import math
 import os
 import time
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -208,10 +209,12 @@ def _feed(digest: Any, part: object) -> None:
     if isinstance(part, np.ndarray):
         digest.update(f"{part.dtype.str}{part.shape}".encode())
         digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8))
-    elif isinstance(part, (tuple, list)):  # records, too
+    elif isinstance(part, (tuple, list)):  # also records
         digest.update(f"{type(part).__name__} {len(part)}".encode())
         for field in part:
             _feed(digest, field)
+    elif isinstance(part, Mapping):
+        _feed(digest, list(part.items()))
     elif dataclasses.is_dataclass(part):
         digest.update(type(part).__name__.encode())
         _feed(digest, [getattr(part, field.name) for field in dataclasses.fields(part)])
