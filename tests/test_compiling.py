@@ -1,17 +1,15 @@
 """What is compiled when: the promises that make a plug-in in Python as fast and as safe as a built-in part."""
 
-import os
-import pathlib
-import subprocess
-import sys
 import textwrap
 from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
+from scripts import FIT, run
 
 from adasadmm import ADMM, L1, AdaSADMM, Hinge, Problem, Squared, losses, metrics, penalties, solve
+from adasadmm._core.jit import compiled, generic
 from adasadmm.algorithm import algorithm1
 from adasadmm.solvers.admm_rows import pass_over_rows
 
@@ -43,35 +41,6 @@ def test_a_second_call_compiles_nothing():
     assert (len(algorithm1.signatures), len(pass_over_rows.signatures)) == before
 
 
-FIT = """
-import numpy as np, numba
-from adasadmm import *
-from adasadmm import _jit
-{more}
-rng = np.random.default_rng(0)
-X = rng.normal(size=(20, 3)); y = np.sign(X[:, 0])
-problem = Problem(X, y, loss={loss}, penalty=L1(0.1), A=np.eye(3), gamma=0.1)
-result = solve(problem, AdaSADMM(eta=1.0), epochs=1)
-print(result.w.tobytes().hex(), sum(sum(k.stats.cache_misses.values()) for k in _jit._kernels if hasattr(k, "stats")))
-"""
-
-
-def run(code, cache, **environment):
-    """Run a script in a process of its own; what it printed, as words."""
-    script = pathlib.Path(cache) / "script.py"
-    script.write_text(textwrap.dedent(code))
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
-    done = subprocess.run(
-        [sys.executable, script],
-        env={**kept, "NUMBA_CACHE_DIR": str(pathlib.Path(cache) / "numba"), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
-
-
 PLUG_IN = """
 from typing import NamedTuple
 from adasadmm import losses
@@ -87,12 +56,20 @@ def _(loss: Mine, z, y): return loss.scale * {slope} * (1.0 if z > y else -1.0)
 """
 
 
+ALL_MODULES = """
+import importlib, pkgutil, adasadmm
+for module in pkgutil.walk_packages(adasadmm.__path__, "adasadmm."):
+    if not module.name.endswith("__main__"): importlib.import_module(module.name)
+"""
+
+
 def test_a_second_process_compiles_nothing_and_has_the_same_bits(tmp_path):
-    code = FIT.format(more="", loss="Hinge()")
-    first, again = run(code, tmp_path), run(code, tmp_path)
+    first = run(FIT.format(more="", loss="Hinge()"), tmp_path, PYTHONHASHSEED="1")
+    again = run(FIT.format(more="", loss="Hinge()"), tmp_path, PYTHONHASHSEED="2")
+    after_more_imports = run(FIT.format(more=ALL_MODULES, loss="Hinge()"), tmp_path)
     assert int(first[1]) > 0
-    assert int(again[1]) == 0
-    assert first[0] == again[0]
+    assert int(again[1]) == int(after_more_imports[1]) == 0
+    assert first[0] == again[0] == after_more_imports[0]
 
 
 @pytest.mark.slow  # compiles in four processes
@@ -166,6 +143,49 @@ def test_registering_again_recompiles():
     finally:
         losses.slope.register(Absolute, old)
     np.testing.assert_array_equal(solve(problem(Absolute()), AdaSADMM(eta=1.0)).w, first)
+
+
+class Part(NamedTuple):
+    scale: float
+
+
+@generic
+def applied(part, x):
+    """The part applied to a number."""
+
+
+@applied.register(object)
+def _(part, x):
+    return x
+
+
+@compiled
+def apply_part(part, x):
+    return applied(part, x)
+
+
+def test_an_implementation_in_place_of_that_for_all_classes_recompiles():
+    assert apply_part(Part(3.0), 2.0) == 2.0
+
+    @applied.register
+    def _(part: Part, x):
+        return part.scale * x
+
+    assert apply_part(Part(3.0), 2.0) == 6.0
+
+
+def test_registering_for_a_class_that_nothing_was_compiled_for_recompiles_nothing():
+    class New(NamedTuple):
+        pass
+
+    apply_part(Part(3.0), 2.0)
+    before = apply_part.signatures
+
+    @applied.register
+    def _(part: New, x):
+        return 0.0
+
+    assert before and apply_part.signatures == before
 
 
 def test_a_local_class_under_postponed_annotations_registers(tmp_path):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import averages, losses, metrics, penalties, stepsizes
-from ._core.jit import at, compiled, generic, inlined, is_registered
+from ._core.jit import compiled, entry_or, generic, inlined, is_registered
 from .linalg.matrices import add_row, differences, row_dot
 from .linalg.quadratics import Separable
 from .problem import GeneralB, NegativeIdentity, Problem
@@ -211,14 +211,14 @@ def _(B: Edgewise, model, beta, state):
     # kept (`show_v`).
     for k in range(len(state.theta)):
         i, j = B.first[k], B.second[k]
-        gap = at(B.weight, k) * (state.w[i] - state.w[j]) - at(B.b, k, 0.0)
+        gap = entry_or(B.weight, k, 1.0) * (state.w[i] - state.w[j]) - entry_or(B.b, k, 0.0)
         before = state.theta[k]
         # By Moreau's identity the prox of the penalty's conjugate gives theta_{t+1} without v_{t+1}.
         theta = penalties.dual_prox_at(model.penalty, k, before - beta * gap, beta)
         state.theta[k] = theta
         slack = theta + theta - before
         if slack != state.slack[k]:
-            change = at(B.weight, k) * (slack - state.slack[k])
+            change = entry_or(B.weight, k, 1.0) * (slack - state.slack[k])
             state.slack[k] = slack
             state.pull[i] += change
             state.pull[j] -= change

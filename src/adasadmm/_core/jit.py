@@ -1,72 +1,82 @@
-"""The only file that knows numba.
+"""Compilation: the package's decorators on top of numba.
 
-A plug-in (a loss, a penalty, a metric, ...) is a ``NamedTuple``. What it does is a handful of *generic functions*
-that choose their implementation by the class of their first argument: ``functools.singledispatch`` when Python
-calls, ``numba.extending.overload`` when compiled code calls, both fed by one registration.
+A plug-in (a loss, a penalty, a metric, ...) is a ``NamedTuple``. Its behaviour is a handful of *generic functions*,
+which choose their implementation by the class of their first argument: ``functools.singledispatch`` when Python calls
+them, ``numba.extending.overload`` when compiled code does. One registration serves both.
 
-With ``NUMBA_DISABLE_JIT=1`` the same source runs interpreted.
+With ``NUMBA_DISABLE_JIT=1`` the same source runs interpreted. Only `_core` imports numba. Its private parts are used
+inside ``try``: a version of numba that lacks one of them costs a feature and a warning, never an exception.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
-import hashlib
 import inspect
-import linecache
-import pathlib
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import llvmlite.binding
+import numba
 import numpy as np
 from numba import config, njit, types
-from numba.core.caching import FunctionCache
-from numba.core.registry import cpu_target
 from numba.extending import get_cython_function_address, overload, register_jitable
 
-__all__ = ["at", "compiled", "fortran", "generic", "inlined", "is_registered"]
+from .fingerprint import implementation_of, plug_in_classes
 
-_OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
-_generics: list[Any] = []
-_inlined: list[Any] = []
-_kernels: list[Any] = []
+if TYPE_CHECKING:
+    from numba.core.dispatcher import Dispatcher
+
+__all__ = ["GenericFunction", "compiled", "entry_or", "fortran", "generic", "inlined", "is_registered"]
+
+Function = TypeVar("Function", bound=Callable)
 
 
-def inlined(fn: Callable) -> Callable:
-    """A function that compiled code may call; interpreted when Python calls it."""
-    _inlined.append(fn)
+class GenericFunction(Protocol):
+    """A function with one implementation for each class of its first argument."""
+
+    __name__: str
+    declaration: Callable
+
+    def __call__(self, *arguments: Any) -> Any: ...
+
+    def dispatch(self, cls: type) -> Callable:
+        """The implementation for a class, `declaration` if there is none."""
+
+    def register(self, cls: type | Callable, func: Callable | None = None) -> Any:
+        """Register an implementation: ``@f.register(Class)``, ``f.register(Class, func)``, or by annotation."""
+
+
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy"}  # their type is private to numba
+_kernels: list[Dispatcher] = []
+_called_by_kernels: list[Callable] = []  # generic and inlined functions
+
+
+# --- decorators ------------------------------------------------------------------------------------------------------
+
+
+def inlined(fn: Function) -> Function:
+    """Let compiled code call a function; Python calls it interpreted."""
+    _called_by_kernels.append(fn)
     return register_jitable(**_OPTIONS)(fn)
 
 
 def compiled(fn: Callable) -> Callable:
-    """Compile at the first call, and keep the machine code on disk where a folder is writable."""
+    """Compile a function at its first call, and keep the machine code on disk if a folder is writable."""
     kernel = njit(**_OPTIONS)(fn)
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return kernel
-    try:
-        kernel._cache = _SourceAwareCache(fn)
-    except RuntimeError:  # numba found no folder to write to: compile in each process, but work
-        pass
-    _kernels.append(kernel)
+    if not config.DISABLE_JIT:  # type: ignore[attr-defined]
+        _keep_on_disk(kernel)
+        _kernels.append(kernel)
     return kernel
 
 
-def fortran(library: str, name: str, arguments: int) -> Any:
-    """A routine of the ``blas`` or ``lapack`` that scipy brings. Its arguments are addresses, ``array.ctypes.data``.
+def generic(fn: Callable) -> GenericFunction:
+    """Declare a function whose implementations are registered for the class of the first argument.
 
-    numba's own linear algebra takes seconds to compile wherever it is called, a call by address next to nothing.
-    Machine code on disk knows the routine by a symbol, since the address is another one in each process.
+    An implementation for ``object`` serves all classes that have none of their own.
     """
-    address = get_cython_function_address(f"scipy.linalg.cython_{library}", name)
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address)
-    llvmlite.binding.add_symbol(f"adasadmm_{name}", address)
-    return types.ExternalFunction(f"adasadmm_{name}", types.void(*[types.uintp] * arguments))
-
-
-def generic(fn: Callable) -> Any:
-    """A function whose implementations are registered for the class of the first argument (``object``: for all)."""
     dispatch: Any = functools.singledispatch(fn)
     dispatch.declaration = fn
 
@@ -83,36 +93,64 @@ def generic(fn: Callable) -> Any:
             return lambda function: register(cls, function)
         if func is None:
             cls, func = _class_of_first_argument(cls), cls
-        known = dispatch.registry.get(cls, fn) is not fn
+        replaces = implementation_of(dispatch, cls) is not fn and (cls in dispatch.registry or _is_compiled_for(cls))
         plain_register(cls, func)
-        if known:
+        if replaces:
             _forget_compiled()
         return func
 
     dispatch.register = register
-    _generics.append(dispatch)
+    _called_by_kernels.append(dispatch)
     return dispatch
 
 
-def is_registered(function: Any, part: Any) -> bool:
+def is_registered(function: GenericFunction, part: object) -> bool:
     """Whether a generic function has an implementation for this part."""
     return function.dispatch(type(part)) is not function.declaration
 
 
-def at(values, k, otherwise=1.0):
-    """The k-th of some values, a number that stands for all of them, or 1 for None: compiled code decides by type."""
+# --- what compiled code calls ----------------------------------------------------------------------------------------
+
+
+def fortran(library: str, name: str, arguments: int) -> Callable[..., None]:
+    """A routine of the ``blas`` or ``lapack`` that SciPy includes. Its arguments are addresses, ``array.ctypes.data``.
+
+    Calling numba's own linear algebra adds seconds to the compilation of each caller, a call by address next to
+    nothing. The address changes from process to process, so machine code on disk refers to the routine by a symbol.
+    """
+    address = get_cython_function_address(f"scipy.linalg.cython_{library}", name)
+    by_address = ctypes.CFUNCTYPE(None, *[ctypes.c_size_t] * arguments)(address)
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return by_address
+    try:
+        routine = types.ExternalFunction(f"adasadmm_{name}", types.void(*[types.uintp] * arguments))
+    except Exception as error:  # compiled code can call the address, but numba does not keep such code on disk
+        _report_uncached(error)
+        return by_address
+    llvmlite.binding.add_symbol(f"adasadmm_{name}", address)
+    return routine
+
+
+def entry_or(values, k, default):
+    """Entry k of an array, a number that stands for all entries, or the default for None.
+
+    Compiled code chooses by the type of ``values``.
+    """
     if values is None:
-        return otherwise
+        return default
     return values[k] if np.ndim(values) else values
 
 
-@overload(at, jit_options=_OPTIONS)
-def _at(values, k, otherwise=1.0):
+@overload(entry_or, jit_options=_OPTIONS)
+def _compiled_entry_or(values, k, default):
     if isinstance(values, (types.NoneType, types.Omitted)):
-        return lambda values, k, otherwise=1.0: otherwise
+        return lambda values, k, default: default
     if isinstance(values, types.Number):
-        return lambda values, k, otherwise=1.0: values
-    return lambda values, k, otherwise=1.0: values[k]
+        return lambda values, k, default: values
+    return lambda values, k, default: values[k]
+
+
+# --- registration ----------------------------------------------------------------------------------------------------
 
 
 def _class_of_first_argument(function: Callable) -> type:
@@ -121,7 +159,7 @@ def _class_of_first_argument(function: Callable) -> type:
     annotation = first.annotation
     if isinstance(annotation, str):
         frame = inspect.currentframe()
-        namespace: dict[str, Any] = {}
+        namespace: dict[str, object] = {}
         while frame is not None:  # a local class is only known where it was defined
             namespace = {**frame.f_globals, **frame.f_locals, **namespace}
             if annotation in namespace:
@@ -136,84 +174,68 @@ def _class_of_first_argument(function: Callable) -> type:
     return annotation
 
 
+def _is_compiled_for(cls: type) -> bool:
+    """Whether a kernel was compiled or loaded for arguments of a class."""
+    arguments = (argument for kernel in _kernels for signature in kernel.signatures for argument in signature)
+    return any(cls in plug_in_classes(argument) for argument in arguments)
+
+
 def _forget_compiled() -> None:
-    """Drop what was compiled with an implementation that has just been replaced (a notebook cell run again)."""
+    """Discard code compiled with an implementation that has just been replaced (a notebook cell run again)."""
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return
-    cpu_target.typing_context.refresh()
-    for function in (*_generics, *_inlined):
-        for template in cpu_target.typing_context.resolve_value_type(function).templates:
-            template._impl_cache.clear()
-            template._compiled_overloads.clear()
-    for kernel in _kernels:
-        kernel._reset_overloads()
+    try:
+        from numba.core.registry import cpu_target  # private, like four names below
+
+        cpu_target.typing_context.refresh()
+        for function in _called_by_kernels:
+            for template in cpu_target.typing_context.resolve_value_type(function).templates:
+                template._impl_cache.clear()
+                template._compiled_overloads.clear()
+        for kernel in _kernels:
+            kernel._reset_overloads()  # type: ignore[attr-defined]
+    except Exception as error:
+        _stop_keeping()  # further kernels may contain the old implementation, but their names on disk the new one
+        warnings.warn(
+            f"restart Python to use the new implementation: numba {numba.__version__} does not let adasadmm discard "
+            f"the code compiled with the old one ({error!r})",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
-class _SourceAwareCache(FunctionCache):
-    """numba's disk cache, whose key also holds the source of all that gets inlined.
-
-    numba looks only at the file of the outer function (numba#1833): without this, an edit of a loss in another file
-    would silently go on using the old machine code.
-    """
-
-    def _index_key(self, sig, codegen):
-        classes = {cls for argument in sig for cls in _plug_in_classes(argument)}
-        names = {f"{cls.__module__}.{cls.__qualname__}" for cls in classes}
-        plug_ins = {_digest(g.dispatch(cls)) for g in _generics for cls in classes}
-        inside = (*_inlined, *(g.declaration for g in _generics), *(kernel.py_func for kernel in _kernels))
-        files = {_file_digest(function.__code__.co_filename) for function in inside}
-        # Text only: the index is one file for all processes, and one that kept classes could not be read where the
-        # module of somebody's plug-in cannot be imported.
-        own = repr(super()._index_key(sig, codegen)[1:])
-        return "|".join([str(sig), own, *sorted(names), *sorted(files), *sorted(plug_ins)])
+# --- machine code on disk --------------------------------------------------------------------------------------------
 
 
-def _plug_in_classes(numba_type: Any) -> set[type]:
-    """The classes of all NamedTuples inside a type, at any depth."""
-    if not isinstance(numba_type, types.BaseTuple):
-        return set()
-    members: Any = numba_type
-    inner = {cls for member in members for cls in _plug_in_classes(member)}
-    own = {numba_type.instance_class} if hasattr(numba_type, "instance_class") else set()
-    return inner | own
+def _keep_on_disk(kernel: Dispatcher) -> None:
+    try:
+        from .disk_cache import DiskCache
+
+        if not hasattr(kernel, "_cache"):
+            raise AttributeError("a compiled function has no attribute '_cache'")
+        kernel._cache = DiskCache(kernel.py_func, _OPTIONS, _report_uncached)
+    except RuntimeError:  # numba found no writable folder
+        pass
+    except Exception as error:
+        _report_uncached(error)
+
+
+def _stop_keeping() -> None:
+    with contextlib.suppress(ImportError):  # then nothing was kept
+        from .disk_cache import DiskCache
+
+        DiskCache.enabled = False
 
 
 @functools.cache
-def _file_digest(filename: str) -> str:
-    try:
-        source = pathlib.Path(filename).read_bytes()
-    except OSError:  # typed in a notebook or at a prompt
-        source = "".join(linecache.getlines(filename)).encode()
-    return hashlib.sha256(source).hexdigest()
+def _warn(message: str) -> None:
+    """Warn once in a process."""
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
-def _digest(implementation: Callable, above: frozenset = frozenset()) -> str:
-    """A digest of an implementation, the file that holds it, and what machine code keeps of its closure and globals."""
-    code, known = implementation.__code__, implementation.__globals__
-    names = sorted(_names(code))
-    values = [cell.cell_contents for cell in implementation.__closure__ or ()]
-    values += [known[name] for name in names if name in known]
-    values += [vars(m)[name] for m in values if inspect.ismodule(m) for name in names if name in vars(m)]
-    own = repr((_code_key(code), [_kept(value, above | {code}) for value in values]))
-    return hashlib.sha256((_file_digest(code.co_filename) + own).encode()).hexdigest()
-
-
-def _kept(value: Any, above: frozenset) -> str:
-    """What numba freezes of a value: numbers and arrays themselves, the source of functions."""
-    if any(value is function for function in _generics):  # the classes of the arguments say which implementation
-        return ""
-    value = getattr(value, "py_func", value)
-    if inspect.isfunction(value):
-        return "" if value.__code__ in above else _digest(value, above)
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
-    return repr(value) if isinstance(value, (bool, int, float, complex, str, tuple, np.generic)) else ""
-
-
-def _names(code: Any) -> set[str]:
-    return {*code.co_names}.union(*(_names(c) for c in code.co_consts if inspect.iscode(c)))
-
-
-def _code_key(code: Any) -> tuple:
-    constants = tuple(_code_key(c) if inspect.iscode(c) else repr(c) for c in code.co_consts)
-    return code.co_code, code.co_names, constants
+def _report_uncached(error: Exception) -> None:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)  # without a file's name
+    _warn(
+        f"compiled code is not kept on disk, so that every process compiles it again: {reason} "
+        f"(numba {numba.__version__})"
+    )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.jit import at, inlined
+from .._core.jit import entry_or, inlined
 from ._generic import (
     check,
     check_rows,
@@ -64,19 +64,19 @@ class L1(NamedTuple):
 def _(penalty: L1, v):
     total = 0.0
     for k in range(len(v)):
-        total += at(penalty.weights, k) * abs(v[k])
+        total += entry_or(penalty.weights, k, 1.0) * abs(v[k])
     return penalty.nu * total
 
 
 @prox_at.register
 def _(penalty: L1, k, x, tau):
-    threshold = tau * penalty.nu * at(penalty.weights, k)
+    threshold = tau * penalty.nu * entry_or(penalty.weights, k, 1.0)
     return x - min(max(x, -threshold), threshold)
 
 
 @dual_prox_at.register
 def _(penalty: L1, k, x, beta):
-    limit = penalty.nu * at(penalty.weights, k)
+    limit = penalty.nu * entry_or(penalty.weights, k, 1.0)
     return min(max(x, -limit), limit)
 
 
@@ -224,7 +224,7 @@ def group_l2_from_fields(*fields: Any) -> GroupL2:
 def _(penalty: GroupL2, v):
     total = 0.0
     for group in range(len(penalty.starts) - 1):
-        total += at(penalty.weights, group) * _group_norm(penalty, group, v)
+        total += entry_or(penalty.weights, group, 1.0) * _group_norm(penalty, group, v)
     return penalty.nu * total
 
 
@@ -234,7 +234,7 @@ def _(penalty: GroupL2, x, tau, out):
         out[k] = x[k]
     for group in range(len(penalty.starts) - 1):
         norm = _group_norm(penalty, group, x)
-        threshold = tau * penalty.nu * at(penalty.weights, group)
+        threshold = tau * penalty.nu * entry_or(penalty.weights, group, 1.0)
         scale = 1.0 - threshold / norm if norm > threshold else 0.0
         for p in range(penalty.starts[group], penalty.starts[group + 1]):
             out[penalty.members[p]] = scale * x[penalty.members[p]]
@@ -257,7 +257,7 @@ def _(penalty: GroupL2, s):
 def _(penalty: GroupL2, s):
     inside = np.zeros_like(s)  # coordinates in no group are free: only 0 has a finite conjugate there
     for group, members in enumerate(penalty.groups):
-        limit = penalty.nu * at(penalty.weights, group)
+        limit = penalty.nu * entry_or(penalty.weights, group, 1.0)
         norm = float(np.linalg.norm(s[members]))
         inside[members] = s[members] * (limit / norm if norm > limit else 1.0)
     return inside

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.jit import at, inlined
+from .._core.jit import entry_or, inlined
 from ._generic import check, conjugate, domain, elementwise, prox, prox_at, value
 
 # --- non-negative ----------------------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ class Box(NamedTuple):
 
 @prox_at.register
 def _(penalty: Box, k, x, tau):
-    return min(max(x, at(penalty.lower, k)), at(penalty.upper, k))
+    return min(max(x, entry_or(penalty.lower, k, -np.inf)), entry_or(penalty.upper, k, np.inf))
 
 
 @conjugate.register
