@@ -1,6 +1,7 @@
 """The estimators as a scikit-learn user meets them."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -511,11 +512,33 @@ def test_the_summary_tells_what_was_fitted(cancer):
     X, y = cancer
     model = GraphGuidedClassifier("chain").fit(X, y)
     text = model.summary()
-    for words in ("8 features", "7 edges", "groups of equal coefficients", "relative duality gap", "converged"):
+    for words in ("8 features", "7 edges", "relative duality gap", "converged"):
         assert words in text
+    assert re.search(r"^\d+ groups of equal coefficients, \d+ of them with more than one feature$", text, re.MULTILINE)
     assert "relative duality gap" in model._repr_html_()
     hostile = X.rename(columns={X.columns[0]: "<script>alert(1)</script>"})
     assert "<script>alert(1)" not in GraphGuidedClassifier("chain").fit(hostile, y)._repr_html_()
+
+
+@pytest.mark.parametrize("solver", ["auto", "ada-diag"])
+def test_the_summary_shows_the_objective_of_the_coefficients(solver, blobs):
+    """The last point of the trace belongs to the last iterate; with "ada-diag" the model is an average."""
+    X, y = blobs
+    model = GraphGuidedClassifier("chain", solver=solver, alpha=0.02, l2=0.1, random_state=0).fit(X, y)
+    shown = [float(value) for value in re.findall(r"objective (\S+),", model.summary())]
+    scores = X @ model.coef_.T + model.intercept_
+    losses = np.maximum(0.0, 1.0 - np.where(y[:, None] == model.classes_, 1.0, -1.0) * scores).mean(axis=0)
+    penalties = 0.05 * (model.coef_**2).sum(axis=1) + 0.02 * np.abs(np.diff(model.coef_)).sum(axis=1)
+    np.testing.assert_allclose(shown, losses + penalties, rtol=2e-6)
+    if solver == "ada-diag":
+        last = [trace["objective"][-1] for trace in model.trace_]
+        assert not np.allclose(shown, last, rtol=1e-4)
+
+
+def test_the_summary_shows_no_negative_gap(cancer):
+    model = GraphGuidedClassifier("chain").fit(*cancer)
+    model.dual_gap_ = -7.3e-16
+    assert "relative duality gap 0.0e+00, converged" in model.summary()
 
 
 def test_displays_draw(cancer, blobs, tmp_path):
