@@ -110,7 +110,7 @@ def test_a_wrong_call_is_one_line_and_exit_code_2(command, message, capsys):
         ([*FIT, "--graph", "chian"], 2, "Did you mean 'chain'?"),
         ([*FIT, "--graph", "wrong.csv"], 2, "did you mean 'income'?"),
         ([*FIT, "--model", "rows.csv/m.skops"], 2, "choose another place with --model"),
-        (["predict", "rows.csv", "rows.csv"], 1, "rows.csv is no model: "),
+        (["predict", "rows.csv", "rows.csv"], 1, "rows.csv is not a model: "),
         (["bench", "--out", "rows.csv/out"], 2, "cannot write into rows.csv/out"),
         (["demo", "--out", "rows.csv/out"], 2, "cannot write into rows.csv/out"),
     ],

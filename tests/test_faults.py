@@ -181,7 +181,7 @@ def test_a_model_whose_parts_do_not_fit_each_other_is_refused(changes, model):
     fitted = load_model(model)
     vars(fitted).update(changes)
     save_model(fitted, model)
-    with pytest.raises(ModelError, match="do not fit each other"):
+    with pytest.raises(ModelError, match="do not match"):
         load_model(model)
 
 

@@ -115,7 +115,7 @@ def of_a_function(data):
 
 def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path):
     fitted = GraphGuidedClassifier(of_a_function).fit(X, TWO)
-    with pytest.raises(ModelError, match=r"holds test_models\.of_a_function.*set_params\(graph=model\.graph_\)"):
+    with pytest.raises(ModelError, match=r"contains test_models\.of_a_function.*set_params\(graph=model\.graph_\)"):
         save_model(fitted, tmp_path / "model")
     assert not (tmp_path / "model").exists()
     save_model(fitted, tmp_path / "named", trusted=["test_models.of_a_function"])
@@ -176,9 +176,9 @@ def rewritten(path, compression=zipfile.ZIP_STORED, **members):
         (lambda path: rewritten(path, schema="[" * 100_000), "damaged"),
         (lambda path: rewritten(path, schema='{"protocol": 0}'), "damaged"),
         (lambda path: rewritten(path, zipfile.ZIP_DEFLATED), "compressed members"),
-        (lambda path: b"", "is no model: save_model"),
+        (lambda path: b"", "is not a model: save_model"),
         (lambda path: path.read_bytes()[:-100], "damaged"),
-        (lambda path: pickle.dumps([1]), "is no model: save_model"),
+        (lambda path: pickle.dumps([1]), "is not a model: save_model"),
     ],
 )
 def test_a_file_that_is_no_model_is_refused_with_the_reason(change, message, tmp_path):

@@ -521,7 +521,7 @@ def test_labels_of_a_source_may_be_texts_and_several_and_weighted(data, tmp_path
     frame = table_of(X, y).drop_columns("target").to_pandas()
     np.testing.assert_array_equal(source.predict(rows), source.predict(frame))
     assert source.score(rows) == source.score(frame, y)
-    with pytest.raises(SourceError, match=rf"has 1 features, the model was fitted to {D}; .* say n_features={D}"):
+    with pytest.raises(SourceError, match=rf"has 1 features, but the model was fitted with {D}; .* set n_features={D}"):
         source.predict(sources.arrays(X[:, :1], y))
 
 
@@ -541,7 +541,7 @@ def test_a_regression_from_a_source_is_that_of_memory(data):
     memory = GraphGuidedRegressor("chain", **settings).fit(X, 3.0 * y + X[:, 0])
     np.testing.assert_allclose(GraphGuidedRegressor("chain", **settings).fit(source).coef_, memory.coef_, atol=1e-10)
     assert memory.score(source) == pytest.approx(memory.score(X, 3.0 * y + X[:, 0]))
-    with pytest.raises(SourceError, match="has no targets to compare with"):
+    with pytest.raises(SourceError, match="has no targets to score against"):
         memory.score(sources.arrays(X, None))
     auto = GraphGuidedRegressor("chain", alpha=1e-3, l2=1e-3, random_state=0, tol=0.05).fit(source)
     assert auto.dual_gap_ <= 0.05
@@ -552,7 +552,7 @@ def test_a_source_without_two_classes_and_wrong_uses_of_fit_are_clear_errors(dat
     X, y = data
     with pytest.raises(SourceError, match=r"needs at least 2 classes, .* has one only: 1"):
         GraphGuidedClassifier("chain").fit(sources.arrays(X, np.ones(N)))
-    with pytest.raises(ValueError, match="must be None beside a source"):
+    with pytest.raises(ValueError, match="must be None if X is a source"):
         GraphGuidedClassifier("chain").fit(sources.arrays(X, y), y)
     with pytest.raises(ValueError, match="cross-validation needs rows in memory"):
         GraphGuidedClassifierCV("chain").fit(sources.arrays(X, y))

@@ -1,6 +1,6 @@
-"""Models on disk: `save_model` and `load_model`, without pickle, so that loading runs no code from the file.
+"""Save and load models without pickle, so that loading a file cannot run code from it.
 
-The file is a skops archive with one more member, ``adasadmm.json``, which holds the version of the form.
+The file is a skops archive with an additional member, ``adasadmm.json``, which holds the version of the format.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import pkgutil
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,37 +35,47 @@ __all__ = ["ModelError", "load_model", "save_model"]
 FORMAT = 1
 MEMBER = "adasadmm.json"
 REBUILD_GROUPS = "adasadmm.penalties.norms.group_l2_from_fields"
-# A model may hold the records and estimators of these modules and folders. Creating one of them runs no code of ours.
+# A model may contain the records and estimators of these modules and folders. Creating one runs no code of the package.
 HOMES = (
     *("losses", "penalties", "metrics", "linalg", "certificates", "solvers", "estimators"),
     *("algorithm", "averages", "stepsizes"),
 )
-RUNS = (StochasticRun, DualAveragingRun)  # from which partial_fit continues
-SPARSE = {sp.csr_array, sp.csc_array, sp.coo_array}  # a graph may be one
+RUNS = (StochasticRun, DualAveragingRun)  # partial_fit keeps one of these
+SPARSE = {sp.csr_array, sp.csc_array, sp.coo_array}  # the parameter ``graph`` may be one
+
+Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | float | bool | None
 
 
 class ModelError(ValueError):
-    """A model that cannot be saved, or a file that cannot be loaded; the message says why."""
+    """The model cannot be saved, or the file cannot be loaded; the message gives the reason."""
 
 
-def save_model(model: Any, path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> None:
+def save_model(model: BaseEstimator, path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> None:
     """Save a fitted model, or a pipeline that holds one, without pickle.
 
-    Coefficients, graph, names of features, classes, trace, and what `partial_fit` needs to go on are all inside. The
-    file is written whole or not at all.
+    The file contains the coefficients, graph, feature names, classes and trace, and the state from which `partial_fit`
+    continues. It is written completely or not at all.
 
     Parameters
     ----------
     model : estimator
-    path : path
-    trusted : sequence of str, optional
-        Full names of further types that the model holds, such as ``"mymodule.MyLoss"``; `load_model` has to be told
-        of them again. Only for types of your own: whoever can change the file decides what they are made with.
+        A fitted estimator of this package, or a scikit-learn pipeline that contains one.
+    path : str or path-like
+        File to write; an existing file is replaced.
+    trusted : sequence of str, default=()
+        Full names of additional types in the model, such as ``"mymodule.MyLoss"``. `load_model` needs the same names.
+        Trust only types that are safe to create with arbitrary values: anyone who can change the file controls them.
 
     Raises
     ------
     ModelError
-        If the model holds something that `load_model` would refuse.
+        If the model contains a type that `load_model` would reject.
+    ImportError
+        If skops is not installed (extra ``models``).
+
+    See Also
+    --------
+    load_model : Load the model again.
 
     Examples
     --------
@@ -84,13 +95,13 @@ def save_model(model: Any, path: str | os.PathLike[str], trusted: Sequence[str] 
     try:
         content = io.BytesIO(skops.dumps(model))
         unknown = set(skops.get_untrusted_types(data=content.getvalue())) - _own_types() - set(trusted)
-    except Exception as error:  # skops has no common type for what it cannot write
+    except Exception as error:  # skops has no common exception type
         raise ModelError(f"this model cannot be saved: {error}") from error
     if unknown:
         raise ModelError(
-            f"this model holds {', '.join(sorted(unknown))}, which load_model would not trust. A graph that is a "
-            "function or a networkx graph can be replaced by what it gave, model.set_params(graph=model.graph_); "
-            "types of your own can be named: trusted=[...], here and in load_model"
+            f"this model contains {', '.join(sorted(unknown))}, which load_model does not trust. If the graph is a "
+            "function or a networkx graph, replace it by its edges: model.set_params(graph=model.graph_). For types of "
+            "your own give their names: trusted=[...], here and in load_model"
         )
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr(MEMBER, json.dumps({"format": FORMAT, "adasadmm": __version__}))
@@ -99,28 +110,46 @@ def save_model(model: Any, path: str | os.PathLike[str], trusted: Sequence[str] 
 
 def load_model(
     path: str | os.PathLike[str], trusted: Sequence[str] = (), most_expansion: float = MOST_EXPANSION
-) -> Any:
+) -> BaseEstimator:
     """Load a model that `save_model` wrote.
 
-    Only types of this package, of scikit-learn and of NumPy are made, and only by setting their fields.
+    Loading creates only objects of this package, scikit-learn and NumPy, and only by setting their fields: it runs no
+    code from the file. Files of version 0.1 can be loaded.
 
     Parameters
     ----------
-    path : path
-    trusted : sequence of str, optional
-        Full names of further types, as given to `save_model`.
-    most_expansion : float
-        A sparse graph is compressed inside the file. It may unpack to so many times the size of the file, and to 64 MiB
-        in any case.
+    path : str or path-like
+        File to read.
+    trusted : sequence of str, default=()
+        Full names of additional types, as given to `save_model`.
+    most_expansion : float, default=200
+        Reject files in which a compressed array expands to more than this many times the size of the file. Up to 64 MiB
+        are always accepted.
 
     Returns
     -------
     estimator
+        The fitted estimator or pipeline.
 
     Raises
     ------
     ModelError
-        If the file is damaged, of a later form, or holds types that are not trusted.
+        If the file is damaged, has a later format, or contains types that are not trusted.
+    ImportError
+        If skops is not installed (extra ``models``).
+
+    See Also
+    --------
+    save_model : Save a model.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from adasadmm import GraphGuidedClassifier, load_model, save_model
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.skops"
+    >>> save_model(GraphGuidedClassifier("chain").fit(np.eye(2), ["no", "yes"]), path)
+    >>> load_model(path).predict(np.eye(2)).tolist()
+    ['no', 'yes']
     """
     skops, path = _skops(), Path(path)
     data = path.read_bytes()
@@ -131,63 +160,62 @@ def load_model(
         raise ModelError(f"{path} {error}") from None
     except _exceptions().UntrustedTypesFoundException as error:
         raise ModelError(
-            f"{path} holds types that are not trusted: {error}. Name them in trusted=[...] only if you know who wrote "
-            "the file"
+            f"{path} contains types that are not trusted: {error}. Add them to trusted=[...] only if you know who "
+            "wrote the file"
         ) from None
-    except Exception as error:  # whatever a damaged archive makes zipfile, json, NumPy or skops say
-        raise ModelError(f"{path} is damaged, or no model: {type(error).__name__}: {error}") from error
+    except Exception as error:  # zipfile, json, NumPy and skops raise all kinds of errors for a damaged archive
+        raise ModelError(f"{path} is damaged or not a model: {type(error).__name__}: {error}") from error
     if not isinstance(model, BaseEstimator):
-        raise ModelError(f"{path} holds a {type(model).__name__}, no model")
+        raise ModelError(f"{path} contains an object of type {type(model).__name__}, not a model")
     for part in (model, *(step for _, step in getattr(model, "steps", ()))):
         if not type(part).__module__.startswith(f"{__package__}."):
             continue
         _renew_runs(part)
-        if not _fits(part):
-            raise ModelError(f"{path} is damaged: coefficients, classes and features do not fit each other")
+        if not _is_consistent(part):
+            raise ModelError(f"{path} is damaged: the shapes of coefficients, classes and features do not match")
     return model
 
 
-def _fits(model: Any) -> bool:
-    """Whether the coefficients of a model are numbers, as many as its features and classes ask for."""
+def _is_consistent(model: BaseEstimator) -> bool:
+    """Whether coefficients and intercepts are floats whose shapes match the numbers of features and classes."""
     features, classes = model.n_features_in_, getattr(model, "classes_", None)
-    if classes is None:
-        shapes: Any = ((features,), ())
-    else:
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] = (features,), ()
+    if classes is not None:
         rows = 1 if len(classes) == 2 else len(classes)
-        shapes = ((rows, features), (rows,))
+        shapes = (rows, features), (rows,)
     found = [np.asarray(part) for part in (model.coef_, model.intercept_)]
     return all(part.dtype.kind == "f" for part in found) and tuple(part.shape for part in found) == shapes
 
 
 def _check_archive(data: bytes, most: float) -> None:
-    """The version of the form, before anything else is read; and that nothing takes more memory than it should."""
+    """Check the version of the format and the sizes of the arrays before anything else is read."""
     if not data.startswith(b"PK"):
         raise ModelError(
-            "is no model: save_model or adasadmm fit --model writes one, which adasadmm predict takes first"
+            "is not a model: save_model and adasadmm fit --model write models, the first argument of adasadmm predict"
         )
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
         if any(m.compress_type != zipfile.ZIP_STORED for m in members) or sum(m.file_size for m in members) > len(data):
-            raise ModelError("holds compressed members, which save_model does not write")
+            raise ModelError("contains compressed members, which save_model does not write")
         if MEMBER not in archive.namelist():
             raise ModelError("was not written by save_model")
         about = json.loads(archive.read(MEMBER))
         check_arrays(archive, most)
     if about["format"] != FORMAT:
         raise ModelError(
-            f"is of format {about['format']}, written by adasadmm {about['adasadmm']}; "
+            f"has format {about['format']}, written by adasadmm {about['adasadmm']}; "
             f"adasadmm {__version__} reads format {FORMAT}"
         )
 
 
 def _own_types() -> set[str]:
-    """The full names of the types that a model of this package may hold."""
+    """The full names of the types that a model of this package may contain."""
     return {f"{cls.__module__}.{cls.__name__}" for cls in {*_own_classes().values(), *SPARSE}} | {REBUILD_GROUPS}
 
 
 @functools.cache
 def _own_classes() -> dict[str, type]:
-    """The records, runs and estimators of this package, by name; every name is used once."""
+    """The records, runs and estimators of this package by class name; no two share a name."""
     found: dict[str, type] = {cls.__name__: cls for cls in (*RUNS, Trace)}
     for home in HOMES:
         module = importlib.import_module(f".{home}", __package__)
@@ -207,7 +235,7 @@ def _is_record(cls: type) -> bool:
 
 
 def _renewed(data: bytes) -> bytes:
-    """The same archive with each type of this package under its present module, and groups that skops can rebuild."""
+    """The same archive with the current module of each type, and groups in a form that skops can rebuild."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     schema = json.loads(members["schema.json"])
@@ -220,8 +248,8 @@ def _renewed(data: bytes) -> bytes:
     return out.getvalue()
 
 
-def _renew_node(node: Any, homes: dict[str, str]) -> None:
-    """Change a node of the schema, and all inside it, in place."""
+def _renew_node(node: Json, homes: dict[str, str]) -> None:
+    """Update a node of the schema and all nodes below it, in place."""
     if isinstance(node, list):
         for inner in node:
             _renew_node(inner, homes)
@@ -234,14 +262,19 @@ def _renew_node(node: Any, homes: dict[str, str]) -> None:
         return
     node["__module__"] = homes.get(name, module)
     if name == "GroupL2" and node.get("__loader__") == "TupleNode":
-        # skops rebuilds only named tuples that derive from tuple itself: this one goes through a function.
-        fields = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": node["content"]}
+        # skops rebuilds only direct subclasses of tuple; GroupL2 is not one, so a function rebuilds it.
+        fields: dict[str, Json] = {
+            "__class__": "tuple",
+            "__module__": "builtins",
+            "__loader__": "TupleNode",
+            "content": node["content"],
+        }
         node["__module__"], node["__class__"] = REBUILD_GROUPS.rsplit(".", 1)
         node["__loader__"], node["content"] = "ConstructorFromReduceNode", fields
 
 
-def _renew_runs(model: Any) -> None:
-    """The run of a stream as version 0.1 saved it, under the present names of its attributes."""
+def _renew_runs(model: BaseEstimator) -> None:
+    """Give the state of `partial_fit`, as saved by version 0.1, the current names of its attributes."""
     for run in getattr(model, "_run", None) or ():
         kept = vars(run)
         if "visits" in kept:
@@ -250,14 +283,14 @@ def _renew_runs(model: Any) -> None:
                 kept.pop(name, None)
 
 
-def _skops() -> Any:
+def _skops() -> ModuleType:
     try:
         return importlib.import_module("skops.io")
     except ImportError:
         raise ImportError(
-            "models are saved with skops: pip install 'adasadmm[models]' (or use pickle or joblib)"
+            "save_model and load_model need skops: pip install 'adasadmm[models]' (or use pickle or joblib)"
         ) from None
 
 
-def _exceptions() -> Any:
+def _exceptions() -> ModuleType:
     return importlib.import_module("skops.io.exceptions")

@@ -1,14 +1,13 @@
-"""The names by which losses, solvers and averages are chosen, and the defaults that belong to them.
+"""The names of losses, solvers and averages that estimators and the command line accept.
 
-Estimators, the command line, type stubs and docs read these tables. A loss is listed here as soon as
-`adasadmm.losses` exports it: ``SquaredHinge`` becomes "squared_hinge".
+A built-in loss of `adasadmm.losses` is listed under its class name in snake case: ``SquaredHinge`` is "squared_hinge".
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from . import losses, solvers
 from .metrics import Full
@@ -22,22 +21,22 @@ def _snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-LOSSES: dict[str, Any] = {_snake_case(cls.__name__): cls() for cls in losses.BUILT_IN}
+LOSSES: dict[str, tuple] = {_snake_case(cls.__name__): cls() for cls in losses.BUILT_IN}
 CLASSIFICATION_LOSSES = tuple(name for name, loss in LOSSES.items() if losses.takes_labels(loss))
 REGRESSION_LOSSES = tuple(name for name, loss in LOSSES.items() if not losses.takes_labels(loss))
 
 
 class Tuning(NamedTuple):
-    """The parameters of an estimator from which a named solver takes its settings."""
+    """The parameters of an estimator that set up a solver chosen by name."""
 
-    eta: Any = "auto"
-    beta: Any = "auto"
+    eta: str | float | tuple = "auto"
+    beta: str | float = "auto"
     a: float = 1.0
-    batch_size: Any = "auto"
+    batch_size: str | int = "auto"
     average: str = "auto"
 
 
-def _ada(tuning: Tuning, metric: Any) -> AdaSADMM:
+def _ada(tuning: Tuning, metric: str | Full) -> AdaSADMM:
     return AdaSADMM(metric, tuning.eta, tuning.a, tuning.beta, batch_size=tuning.batch_size, average=tuning.average)
 
 

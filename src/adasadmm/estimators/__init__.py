@@ -1,4 +1,4 @@
-"""scikit-learn's clothes for `adasadmm.solve`."""
+"""scikit-learn estimators and displays on top of `adasadmm.solve`."""
 
 from .displays import ConvergenceDisplay, GraphWeightsDisplay, PathDisplay
 from .graph_guided import GraphGuidedClassifier, GraphGuidedRegressor

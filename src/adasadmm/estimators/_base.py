@@ -1,4 +1,4 @@
-"""The estimators' common body: parameters, validation, fit, partial_fit, fitted attributes."""
+"""The base class of all estimators: parameters, fit, partial_fit, fitted attributes, summary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -22,32 +22,42 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._core.threads import Together
 from .._solve import advance, begin
-from ..certificates.trace import Status
+from ..certificates.trace import Result, Status
+from ..checkpoints import Checkpoint
 from ..linalg.matrices import as_rows
+from ..problem import Problem
 from ..registry import AVERAGES, SOLVERS
 from ..solvers import Batches, Run, Solver
 from ..sources import Source
 from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._fitting import Fit, Structure
+from ._summary import describe
+from ._types import Eta, LossLike, RandomState, SolverLike, ValidRows
 
 __all__ = ["LinearModel", "all_or_nothing", "keep_parameters"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
+Model = TypeVar("Model")
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
 
-def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
-    """Store the constructor's parameters under their own names, and do nothing else, as scikit-learn asks."""
+
+def keep_parameters(estimator: BaseEstimator, given: dict[str, Any]) -> None:
+    """Store the constructor's parameters under their own names and do nothing else, as scikit-learn requires."""
     for name in estimator._get_param_names():
         setattr(estimator, name, given[name])
 
 
-def all_or_nothing(method: Callable) -> Callable:
-    """A fit that fails, or is interrupted, leaves the estimator as it was."""
+def all_or_nothing(
+    method: Callable[Concatenate[Model, Arguments], Returned],
+) -> Callable[Concatenate[Model, Arguments], Returned]:
+    """Decorate a fit so that the estimator stays unchanged if the fit fails or is interrupted."""
 
     @functools.wraps(method)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def guarded(self: Model, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
         before = dict(vars(self))
         try:
             return method(self, *args, **kwargs)
@@ -60,21 +70,30 @@ def all_or_nothing(method: Callable) -> Callable:
 
 
 class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
-    """A linear model whose coefficients follow a structure. Leaves say which (``_structure``)."""
+    """A linear model with structured coefficients; subclasses define the structure in ``_structure``."""
 
-    loss: Any
+    loss: LossLike
     alpha: float | None
     l2: float | None
-    solver: Any
-    fit_intercept: bool
+    solver: SolverLike
+    eta: Eta
+    beta: str | float
+    a: float
+    max_iter: int | None
     tol: float
+    batch_size: str | int
+    average: str
+    shuffle: bool
+    fit_intercept: bool
     warm_start: bool
-    random_state: Any
+    random_state: RandomState
     n_jobs: int | None
-    coef_: Any
+    verbose: int
+    coef_: Any  # sparse after sparsify()
     intercept_: Any
     _rows_seen: int
-    _run: Any
+    _run: list[Run] | None
+    _objectives: list[float]
 
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [NOT_NEGATIVE, None],
@@ -96,15 +115,21 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
     }
 
     @abstractmethod
-    def _structure(self, X: Any, alpha: float, sample_weight: np.ndarray | None) -> Structure:
-        """The matrix A and the penalty; sets ``graph_`` where there is one."""
+    def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
+        """The matrix A and the penalty; sets ``graph_`` if the model has a graph."""
 
     # --- fit ---------------------------------------------------------------------------------------------------------
 
     def _fit(
-        self, X: Any, targets: list[Any], sample_weight: np.ndarray | None, checkpoint: Any, resume: bool
+        self,
+        X: ValidRows | Source,
+        targets: list[Any],
+        sample_weight: np.ndarray | None,
+        checkpoint: Checkpoint | None,
+        resume: bool,
     ) -> list[Fit]:
-        """Fit one linear function for each column of targets; where X is a source, for each view of it."""
+        """Fit one linear function for each array of targets; if X is a source, for each view of it."""
+        rows_and_targets: list[tuple[Any, np.ndarray | None]]
         if isinstance(X, Source):
             X, labels, rows_and_targets = targets[0], None, [(view, None) for view in targets]
             total = X.summary.weight
@@ -117,9 +142,17 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         starts = self._starts(len(targets), structure, getattr(self, "_results", []) if self.warm_start else [])
         seed = self._seed(fixed=checkpoint is not None)
         kept = [checkpoint] if len(targets) == 1 else self._parts(checkpoint, len(targets))
-        tell = epoch_callback(self, X, labels, self._fitted_at if len(targets) == 1 else None)
+        callback = epoch_callback(self, X, labels, self._fitted_at if len(targets) == 1 else None)
         work = [
-            (self, _fitting.problem_of(self, rows, y, sample_weight, structure, l2), seed, start, tell, part, resume)
+            (
+                self,
+                _fitting.problem_of(self, rows, y, sample_weight, structure, l2),
+                seed,
+                start,
+                callback,
+                part,
+                resume,
+            )
             for (rows, y), start, part in zip(rows_and_targets, starts, kept, strict=True)
         ]
         fits = [_fitting.fit_one(*work[0])] if len(work) == 1 else _fit_together(work, self.n_jobs)
@@ -128,44 +161,47 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         return fits
 
     def _know_features(self, source: Source) -> None:
-        """What scikit-learn keeps of X, from a source."""
+        """Set the attributes that scikit-learn derives from X: the number and the names of the features."""
         self.n_features_in_ = source.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if source.feature_names is not None:
             self.feature_names_in_ = np.array(source.feature_names, dtype=object)
 
     def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
-        """The user's targets, made again from those of the linear functions."""
+        """The user's targets, recovered from the targets of the linear functions."""
         return targets[0]
 
     def _fitted_at(self, w: np.ndarray) -> dict:
-        """The fitted attributes at an iterate, for callbacks that want to predict on the way."""
+        """The fitted attributes at an iterate, for callbacks that predict during the fit."""
         coef, intercept = _fitting.split_intercept(self, w)
         return {"coef_": coef[None, :], "intercept_": np.array([intercept])}
 
-    def _parts(self, checkpoint: Any, count: int) -> list:
-        """A checkpoint for each of several linear functions."""
+    def _parts(self, checkpoint: Checkpoint | None, count: int) -> list[Checkpoint | None]:
+        """One checkpoint for each linear function."""
         return [None if checkpoint is None else checkpoint.part(f"class-{k}") for k in range(count)]
 
     def _seed(self, fixed: bool = False) -> int:
-        """A seed; where it has to be the same in another process, without a random_state it is 0."""
+        """A seed drawn from random_state; with ``fixed``, random_state=None gives 0 so that a fit can be resumed."""
         if fixed and self.random_state is None:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _strengths(self, total: float) -> tuple[float, float]:
-        """alpha and l2; by default 1 over the sum of the weights, as in the paper."""
+        """alpha and l2; each defaults to 1 divided by the sum of the weights, as in the paper."""
         given = [1.0 / total if value is None else float(value) for value in (self.alpha, self.l2)]
         return given[0], given[1]
 
-    def _starts(self, count: int, structure: Structure, before: list) -> list:
-        """Where each linear function begins: at the results before where their shapes fit, else at 0."""
+    def _starts(self, count: int, structure: Structure, before: list[Result]) -> list[Result] | list[None]:
+        """The starting point of each linear function: the previous results if their shapes fit, else None."""
         width = structure.A.shape[1] + self.fit_intercept
         fits = len(before) == count and all(len(r.w) == width and len(r.theta) == structure.A.shape[0] for r in before)
         return before if fits else [None] * count
 
     def _set_fitted(self, fits: list[Fit]) -> None:
-        self._results = [dataclasses.replace(fit.result, run=None) for fit in fits]  # without the run, so without X
+        self._results = [dataclasses.replace(fit.result, run=None) for fit in fits]  # a run would keep X alive
+        # The trace ends with the objective of the last iterate; the model is the average of the iterates.
+        with np.errstate(over="ignore", invalid="ignore"):  # after divergence
+            self._objectives = [fit.result.run.problem.objective(fit.result.w_average) for fit in fits]
         self._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
         gaps = [math.inf if (c := fit.result.certificate) is None else c.relative_gap for fit in fits]
         self.n_iter_ = max(1, math.ceil(max(fit.result.epochs for fit in fits)))
@@ -182,10 +218,10 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
 
     @property
     def clusters_(self) -> np.ndarray:
-        """Fused groups: features joined by edges along which their coefficients are equal share a number."""
+        """The cluster of each feature: features connected by edges with equal coefficients share a number."""
         check_is_fitted(self)
         if getattr(self, "graph_", None) is None:
-            raise AttributeError("clusters_ needs a graph; this model has a general matrix A")
+            raise AttributeError("clusters_ needs a graph, but this model has a general matrix A")
         coefs, exactly = np.atleast_2d(self._dense_coef()), getattr(self, "_fused_exactly", False)
         labels = [_fitting.fused_groups(coef, self.graph_, exactly) for coef in coefs]
         return labels[0] if len(labels) == 1 else np.array(labels)
@@ -194,36 +230,20 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         return self.coef_.toarray() if hasattr(self.coef_, "toarray") else self.coef_
 
     def summary(self) -> str:
-        """What was fitted, in a few lines: size, graph, fused groups, objective, gap, status."""
-        check_is_fitted(self)
-        coefs = np.atleast_2d(self._dense_coef())
-        lines = [f"{type(self).__name__}: {coefs.shape[1]} features, {np.count_nonzero(coefs)} non-zero coefficients"]
-        if len(coefs) > 1:
-            lines[0] += f" in {len(coefs)} classes"
-        if hasattr(self, "alpha_"):
-            lines[0] += f"; chosen: alpha={self.alpha_:.3g}, l2={self.l2_:.3g}"
-        if getattr(self, "graph_", None) is not None:
-            sizes = [np.unique(labels, return_counts=True)[1] for labels in np.atleast_2d(self.clusters_)]
-            fused = ", ".join(f"{(size > 1).sum()} of {len(size)}" for size in sizes)
-            lines.append(
-                f"graph: {len(self.graph_)} edges; groups of equal coefficients with several features: {fused}"
-            )
-            lines.extend(getattr(self, "graph_notes_", ()))
-        for name, trace, gap, status in zip(*self._course(), strict=True):
-            objective = f"objective {trace['objective'][-1]:.6g}, " if len(trace["objective"]) else ""
-            lines.append(f"{name}{objective}relative duality gap {gap:.1e}, {status.name}: {status.value}")
-        return "\n".join(lines)
+        """Describe the fitted model in a few lines.
 
-    def _course(self) -> tuple[list, list, Any, Any]:
-        """Name, trace, gap and status of each linear function; nothing after partial_fit, which keeps no trace."""
-        if not hasattr(self, "trace_"):
-            return [], [], [], []
-        if not isinstance(self.trace_, list):
-            return [""], [self.trace_], [self.dual_gap_], [self.status_]
-        return [f"class {label}: " for label in self.classes_], self.trace_, self.dual_gap_, self.status_
+        Returns
+        -------
+        str
+            The numbers of features, non-zero coefficients, edges and groups of equal coefficients; then, for each
+            linear function, its objective, its relative duality gap, and how the run ended. The objective is that
+            of the fitted coefficients, which need not be the last value in ``trace_``.
+        """
+        check_is_fitted(self)
+        return describe(self)
 
     def _repr_html_inner(self) -> str:
-        """scikit-learn's diagram, with the summary under it once the model is fitted."""
+        """scikit-learn's diagram, followed by the summary if the model is fitted."""
         diagram = super()._repr_html_inner()
         if not hasattr(self, "coef_"):
             return diagram
@@ -231,9 +251,9 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
 
     # --- partial_fit -------------------------------------------------------------------------------------------------
 
-    def _partial_fit(self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None) -> None:
-        """One pass over a block, in the order given; the state of the run goes on."""
-        first = getattr(self, "_run", None) is None  # a fit may have gone before: then from where it ended
+    def _partial_fit(self, X: ValidRows, targets: list[np.ndarray], sample_weight: np.ndarray | None) -> None:
+        """Continue the run over the rows of one block, in the order given."""
+        first = getattr(self, "_run", None) is None  # if a fit came before, the run starts from its result
         rows_seen = len(targets[0]) + (0 if first else self._rows_seen)
         alpha, l2 = self._strengths(float(rows_seen))
         if first:
@@ -241,43 +261,43 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         structure = self._stream_structure
         if hasattr(structure.penalty, "nu") and not self._penalty_is_given():
             structure = structure._replace(penalty=structure.penalty._replace(nu=alpha))
-        rows = as_rows(X)
         before = self._starts(len(targets), structure, getattr(self, "_results", []))
-        runs = []
+        runs, rows = [], as_rows(X)
         for k, y in enumerate(targets):
             problem = _fitting.problem_of(self, rows, y, None, structure, l2)
             solver = _fitting.as_solver(self, problem, streaming=True)
             if solver.knows_gap or solver.uses_all_rows:
                 raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
-            if sample_weight is not None:  # in a stream the mean of all weights is not known: they are taken as given
+            if sample_weight is not None:  # unscaled: the mean weight of a stream is unknown until it ends
                 problem.rows = problem.rows._replace(c=sample_weight)
-            if first:
-                run = begin(problem, solver, before[k])
-            else:
-                self._check_same_stream(self._run[k], problem.d, solver)
-                run = self._run[k].fork(problem)
+            run = begin(problem, solver, before[k]) if first else self._continued(k, problem, solver)
             if not advance(run, [Batches(problem.rows, np.arange(problem.n), run.batch_size)]):
                 warnings.warn(f"partial_fit: {Status.diverged.value}; a smaller eta may help", ConvergenceWarning, 3)
             runs.append(run)
         answers = [_fitting.split_intercept(self, run.answer) for run in runs]
         self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
         self._run, self._rows_seen = [run.fork(None) for run in runs], rows_seen
-        for name in ("dual_gap_", "status_", "trace_"):  # of a fit before: not true of these coefficients
+        for name in ("dual_gap_", "status_", "trace_", "_objectives"):  # of an earlier fit with other coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
 
-    def _check_same_stream(self, run: Run, d: int, solver: Solver) -> None:
-        """The state of a run belongs to its intercept and its solver; the graph stays that of the first block."""
-        same_width, same_solver = len(run.point.w) == d, repr(run.solver) == repr(solver)
+    def _continued(self, k: int, problem: Problem, solver: Solver) -> Run:
+        """The run of the previous block on new rows; its state depends on the intercept and on the solver."""
+        assert self._run is not None
+        run = self._run[k]
+        same_width, same_solver = len(run.point.w) == problem.d, repr(run.solver) == repr(solver)
         if not (same_width and same_solver):
             changed = "fit_intercept" if not same_width else "the solver or one of its settings"
-            raise ValueError(f"{changed} was changed within a stream: begin anew, with a clone or with fit")
+            raise ValueError(
+                f"{changed} was changed between two calls of partial_fit: start over with fit, or with a clone"
+            )
+        return run.fork(problem)
 
     def _penalty_is_given(self) -> bool:
         return False
 
-    def _told_to(self, plain: Any, coef: Any, intercept: Any) -> Any:
-        """A plain model of scikit-learn, fitted by hand: same features, these coefficients."""
+    def _copied_to(self, plain: BaseEstimator, coef: np.ndarray, intercept: np.ndarray | float) -> BaseEstimator:
+        """A model of scikit-learn with its fitted attributes set to these features and coefficients."""
         plain.coef_, plain.intercept_, plain.n_features_in_ = coef, intercept, self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             plain.feature_names_in_ = self.feature_names_in_
@@ -290,6 +310,6 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
 
 
 def _fit_together(work: list[tuple], n_jobs: int | None) -> list[Fit]:
-    """Fit several linear functions in threads; an error or Ctrl-C in one halts them all."""
+    """Fit several linear functions in threads; an error in one of them, or Ctrl-C, stops all."""
     with Together() as together:
         return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(together)(_fitting.fit_one, *each) for each in work)

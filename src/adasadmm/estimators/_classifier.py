@@ -1,11 +1,12 @@
-"""Linear classifiers: labels, weights of classes, scores, probabilities."""
+"""The base class of the classifiers: labels, class weights, scores, probabilities."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.svm import LinearSVC
 from sklearn.utils import compute_class_weight
@@ -15,18 +16,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .. import distributed
+from ..checkpoints import Checkpoint
 from ..losses import Logistic
 from ..registry import CLASSIFICATION_LOSSES
 from ..sources import Source, SourceError
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
+from ._types import MatrixLike, RowsLike, ValidRows
 
 __all__ = ["LinearClassifier"]
 
 
 class SignOf(NamedTuple):
-    """+1 for a label, -1 for all others."""
+    """Targets of one linear function: +1 for one label, -1 for all others."""
 
     label: Any
 
@@ -35,7 +38,7 @@ class SignOf(NamedTuple):
 
 
 class WeightOfClass(NamedTuple):
-    """The weight of each row's class."""
+    """Row weights from class weights; ``classes`` is sorted."""
 
     classes: np.ndarray
     weights: np.ndarray
@@ -45,9 +48,9 @@ class WeightOfClass(NamedTuple):
 
 
 class LinearClassifier(ClassifierMixin, LinearModel):
-    """Two classes by one linear function, several by one against the rest."""
+    """One linear function for two classes, one for each class against the rest for more."""
 
-    class_weight: Any
+    class_weight: dict | str | None
 
     _parameter_constraints: ClassVar[dict] = {
         **LinearModel._parameter_constraints,
@@ -59,47 +62,55 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     @_fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, resume: bool = False
-    ) -> LinearClassifier:
+        self,
+        X: RowsLike,
+        y: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        checkpoint: Checkpoint | None = None,
+        resume: bool = False,
+    ) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n, d), or a source
-            A source (`adasadmm.sources`) has its own targets and weights. A Dask array or data frame, with y of the
-            same kind, is fitted on the workers of the current client (`adasadmm.distributed`).
-        y : array of shape (n,)
-            Labels of any kind.
-        sample_weight : array of shape (n,), optional
-            A weight of 2 is a row that stands twice.
-        checkpoint : Checkpoint, optional
-            Where the fit is kept on disk as it goes, and when it is interrupted; then ``random_state=None`` means 0.
-        resume : bool
-            Go on from the checkpoint, where there is one, to the same model as if nothing had happened.
+        X : array, sparse matrix or data frame of shape (n, d), or Source
+            Features. A source (`adasadmm.sources`) includes the targets and the weights. A Dask array or data frame,
+            with y of the same kind, is fitted on the workers of the current client (`adasadmm.distributed`).
+        y : array-like of shape (n,), default=None
+            Class labels: numbers, strings or booleans. None only if X is a source.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows, not negative. A weight of 2 is the same as repeating the row. None gives all rows the
+            same weight.
+        checkpoint : Checkpoint, default=None
+            Folder in which the fit is saved periodically and when it is interrupted. With a checkpoint,
+            ``random_state=None`` means a seed of 0.
+        resume : bool, default=False
+            Continue from the checkpoint if it holds a saved fit. The model is the same as without the interruption.
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
         if distributed.is_dask(X):
             X, y, sample_weight = distributed.source_of(X, y, sample_weight), None, None
         if isinstance(X, Source):
             if y is not None or sample_weight is not None:
-                raise ValueError("y and sample_weight must be None beside a source, which has its own")
+                raise ValueError("y and sample_weight must be None if X is a source, which contains both")
             return self._fit_source(X, checkpoint, resume)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
+        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, y has one class only: {self.classes_[0]}")
-        weight = self._weights(X, y, sample_weight)
-        self._fit(X, self._targets(y), weight, checkpoint, resume)
+        weight = self._weights(rows, labels, sample_weight)
+        self._fit(rows, self._targets(labels), weight, checkpoint, resume)
         return self
 
-    def _fit_source(self, source: Source, checkpoint: Any, resume: bool) -> LinearClassifier:
+    def _fit_source(self, source: Source, checkpoint: Checkpoint | None, resume: bool) -> Self:
         found = source.summary.labels
         if not found:
-            what = "no targets" if found is not None else "more than 1000 different targets: these are no classes"
+            what = "no targets" if found is not None else "more than 1000 different targets, too many for classes"
             raise SourceError(f"{source!r} has {what}")
         self.classes_ = np.unique(list(found))
         check_classification_targets(self.classes_)
@@ -114,7 +125,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         self._fit(source, [source.view(SignOf(label), weights) for label in self._positive()], None, checkpoint, resume)
         return self
 
-    def _weights(self, X: Any, y: np.ndarray, sample_weight: Any) -> np.ndarray | None:
+    def _weights(self, X: ValidRows, y: np.ndarray, sample_weight: npt.ArrayLike | None) -> np.ndarray | None:
+        """The product of sample and class weights; None if neither is given."""
         if sample_weight is None and self.class_weight is None:
             return None
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -122,15 +134,15 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weight)
             weight = weight * of_class[np.searchsorted(self.classes_, y)]
             if not weight.any():
-                raise ValueError(f"class_weight leaves no row with a weight above 0: {self.class_weight!r}")
+                raise ValueError(f"class_weight gives every row a weight of 0: {self.class_weight!r}")
         return weight
 
     def _targets(self, y: np.ndarray) -> list[np.ndarray]:
-        """Labels -1 and +1 of each linear function."""
+        """The targets, -1 and +1, of each linear function."""
         return [SignOf(label)(y) for label in self._positive()]
 
     def _positive(self) -> np.ndarray:
-        """The classes that have a linear function: the second of two, else all."""
+        """The classes with a linear function: the second of two, otherwise all."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
 
     def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
@@ -139,27 +151,48 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     @_fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearClassifier:
-        """Take up a block of rows, in the order given; the state of the run goes on.
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Update the model with a block of rows: one pass over them, in the order given.
+
+        The first call starts from zero, or from the result of an earlier `fit`. The graph is that of the first block.
+        Only the stochastic solvers can be used.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d)
-        y : array of shape (n,)
-        classes : array, optional
-            All labels that can occur; needed in the first call.
-        sample_weight : array of shape (n,), optional
-            Taken as they are: in a stream their mean is not known.
+            Features of the block.
+        y : array-like of shape (n,)
+            Class labels of the block.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that can occur in the stream; required in the first call.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows. They are not divided by their mean, as in `fit`: the mean over the stream is unknown.
 
         Returns
         -------
-        self
+        self : estimator
+            The updated estimator. If the update fails, the estimator stays as it was before.
         """
         first = not hasattr(self, "coef_")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
-        check_classification_targets(y)
+        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
+        check_classification_targets(labels)
         if self.class_weight == "balanced":
-            raise ValueError('class_weight="balanced" is not known in a stream: give the weights as a dict')
+            raise ValueError('partial_fit cannot compute class_weight="balanced": give the class weights as a dict')
+        self._set_classes(classes, first)
+        unknown = np.setdiff1d(labels, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y has a label that is not in classes: {unknown[0]}")
+        self._partial_fit(rows, self._targets(labels), self._weights(rows, labels, sample_weight))
+        return self
+
+    def _set_classes(self, classes: npt.ArrayLike | None, first: bool) -> None:
+        """Set ``classes_`` in the first call of `partial_fit`, and check that later calls agree."""
         if first:
             if classes is None:
                 raise ValueError("classes must be given in the first call of partial_fit")
@@ -168,25 +201,50 @@ class LinearClassifier(ClassifierMixin, LinearModel):
                 raise ValueError(f"a classifier needs at least 2 classes, got one: {self.classes_[0]}")
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes differ from those of the first call, {self.classes_}: got {classes!r}")
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
-            raise ValueError(f"y has a label that is not in classes: {unknown[0]}")
-        self._partial_fit(X, self._targets(y), self._weights(X, y, sample_weight))
-        return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The score of each row: (n,) for two classes, (n, classes) for more."""
+    def decision_function(self, X: RowsLike) -> np.ndarray:
+        """Compute the scores ``X coef' + intercept``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or Source
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, n_classes)
+            For two classes the score of the second one, otherwise a column for each class.
+        """
         scores = _predicting.scores(self, X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row; with two classes a score of 0 counts as the second, as in the paper."""
+    def predict(self, X: RowsLike) -> np.ndarray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or Source
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The class with the highest score. With two classes a score of 0 gives the second one, as in the paper.
+        """
         scores = self.decision_function(X)
         return self.classes_[(scores >= 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     @available_if(lambda self: _has_probabilities(self))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class (logistic loss only), one against the rest where there are several."""
+    def predict_proba(self, X: RowsLike) -> np.ndarray:
+        """Predict the probability of each class; only for the logistic loss.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or Source
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            For more than two classes, the probabilities of each class against the rest, scaled to sum to 1.
+        """
         scores = self.decision_function(X)
         positive = 1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0)))
         if scores.ndim == 1:
@@ -194,37 +252,53 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return positive / positive.sum(axis=1, keepdims=True)
 
     @available_if(lambda self: _has_probabilities(self))
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithm of `predict_proba`."""
+    def predict_log_proba(self, X: RowsLike) -> np.ndarray:
+        """Predict the logarithm of `predict_proba`; only for the logistic loss."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of rows whose class is predicted. A source has its own targets and weights."""
+    def score(self, X: RowsLike, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Compute the accuracy.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or Source
+        y : array-like of shape (n,), default=None
+            True labels. None only if X is a source, which then provides labels and weights.
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        float
+            The (weighted) share of rows whose class is predicted correctly.
+        """
         return super().score(X, *_predicting.targets(X, y, sample_weight))
 
-    def to_sklearn(self) -> Any:
-        """A plain scikit-learn model with the same predictions, to be served or exported without this package.
+    def to_sklearn(self) -> BaseEstimator:
+        """Convert to a scikit-learn model that makes the same predictions without this package.
 
-        `LinearSVC` for the hinge losses; for the logistic one `LogisticRegression`, or with several classes
-        `SGDClassifier`, whose probabilities are one against the rest, too.
+        Returns
+        -------
+        LinearSVC, LogisticRegression or SGDClassifier
+            `LinearSVC` for every loss but the logistic one. For the logistic loss `LogisticRegression`; with more than
+            two classes `SGDClassifier`, which also computes probabilities one class against the rest.
         """
         check_is_fitted(self)
         if not isinstance(_fitting.as_loss(self.loss), Logistic):
-            plain: Any = LinearSVC()
+            plain: BaseEstimator = LinearSVC()
         elif len(self.classes_) == 2:
             plain = LogisticRegression()
         else:
             plain = SGDClassifier(loss="log_loss")
         intercept = self.intercept_.copy()
         if len(self.classes_) == 2 and intercept[0] == 0.0:
-            # There a score of 0, which an empty row has, counts as the first class.
+            # scikit-learn predicts the first class for a score of 0, which an empty row has.
             intercept[0] = np.finfo(np.float32).tiny
         plain.classes_ = self.classes_
-        return self._told_to(plain, self._dense_coef().copy(), intercept)
+        return self._copied_to(plain, self._dense_coef().copy(), intercept)
 
 
-def _has_probabilities(estimator: Any) -> bool:
+def _has_probabilities(estimator: LinearClassifier) -> bool:
     if isinstance(_fitting.as_loss(estimator.loss), Logistic):
         return True
-    raise AttributeError(f'predict_proba needs loss="logistic", this model has loss={estimator.loss!r}')
+    raise AttributeError(f'predict_proba needs loss="logistic", but this model has loss={estimator.loss!r}')

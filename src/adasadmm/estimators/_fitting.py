@@ -1,9 +1,10 @@
-"""From scikit-learn's words to a problem and a solver, and back: what all estimators share. No algorithm."""
+"""From the parameters of an estimator to a problem, a solver and a fit. There is no algorithm here."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,25 +14,26 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import losses
 from .._core.jit import is_registered
 from .._solve import solve
-from ..certificates.trace import Result, Status, Trace
+from ..certificates.trace import Result, Snapshot, Status, Trace
 from ..checkpoints import Checkpoint
-from ..linalg.matrices import WithIntercept
+from ..linalg.matrices import Rows, WithIntercept
 from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import ALM, ASVRGADMM, SPDHG, Solver
 from ..sources import Source
+from ._types import LossLike, Parameters
 
 __all__ = ["Fit", "Structure", "as_loss", "as_solver", "fit_one", "fused_groups"]
 
-MOST_FEATURES = 2000  # up to which Newton's matrix is formed: beyond, other solvers come first
-POLISH_BELOW = 1e-4  # a tolerance that asks for an exact answer
+MOST_FEATURES = 2000  # with more, solvers that form no d x d matrix are tried before ALM
+POLISH_BELOW = 1e-4  # for a smaller tol the structure of the answer is made exact
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
 
 
 class Structure(NamedTuple):
-    """What is known about the coefficients: the matrix A (without a column for the intercept) and the penalty."""
+    """The matrix A, without a column for the intercept, and the penalty of ``A w``."""
 
-    A: Any
+    A: sp.csr_array
     penalty: Any
 
 
@@ -42,16 +44,16 @@ class Fit(NamedTuple):
     intercept: float
     result: Result
     converged: bool
-    fused: bool = False  # exactly
+    fused: bool = False  # equal coefficients are equal to the last bit
 
 
-def as_loss(loss: Any) -> Any:
-    """A loss by its name, or the object itself."""
+def as_loss(loss: LossLike) -> tuple:
+    """The loss of this name, or the given loss."""
     return LOSSES[loss] if isinstance(loss, str) else loss
 
 
-def as_solver(estimator: Any, problem: Problem, streaming: bool = False) -> Solver:
-    """The solver that the estimator's parameters ask for."""
+def as_solver(estimator: Parameters, problem: Problem, streaming: bool = False) -> Solver:
+    """The solver that the parameters name; "auto" depends on the problem and on whether rows arrive as a stream."""
     if isinstance(estimator.solver, Solver):
         return estimator.solver
     tuning = Tuning(**{name: getattr(estimator, name) for name in Tuning._fields})
@@ -68,7 +70,7 @@ def _best_on_workers(problem: Problem, tuning: Tuning) -> Solver:
 
 
 def _best_in_memory(problem: Problem, tuning: Tuning) -> Solver:
-    """ALM, or ADMM with a given beta; with many features a solver that reaches a small gap without a d x d matrix."""
+    """ALM, or ADMM if beta is given; with many features a solver that forms no d x d matrix."""
     if problem.d <= MOST_FEATURES:
         return SOLVERS["alm" if tuning.beta == "auto" else "admm"](tuning)
     if is_registered(losses.curvature, problem.loss):
@@ -79,17 +81,23 @@ def _best_in_memory(problem: Problem, tuning: Tuning) -> Solver:
 
 
 def problem_of(
-    estimator: Any, rows: Any, y: Any, sample_weight: np.ndarray | None, structure: Structure, l2: float
+    estimator: Parameters,
+    rows: Rows | Source,
+    y: np.ndarray | None,
+    sample_weight: np.ndarray | None,
+    structure: Structure,
+    l2: float,
 ) -> Problem:
-    """The problem of one linear function; an intercept is a free coordinate behind the others."""
+    """The problem of one linear function; the intercept is a last coordinate without ridge or penalty."""
     d = rows.shape[1]
+    X: Rows | Source = rows
     A, gamma = structure.A, np.full(d, float(l2))
     if estimator.fit_intercept:
-        rows = rows.view(intercept=True) if isinstance(rows, Source) else WithIntercept(rows)
+        X = rows.view(intercept=True) if isinstance(rows, Source) else WithIntercept(rows)
         A = sp.hstack([A, sp.csr_array((A.shape[0], 1))], format="csr")
         gamma = np.append(gamma, 0.0)
     return Problem(
-        rows,
+        X,
         y,
         loss=as_loss(estimator.loss),
         penalty=structure.penalty,
@@ -100,62 +108,53 @@ def problem_of(
 
 
 def fit_one(
-    estimator: Any,
+    estimator: Parameters,
     problem: Problem,
     seed: int,
     start: Result | None,
-    callback: Any = None,
+    callback: Callable[[Snapshot], bool] | None = None,
     checkpoint: Checkpoint | None = None,
     resume: bool = False,
 ) -> Fit:
     """Fit one linear function."""
     solver = as_solver(estimator, problem, streaming=problem.source is not None and not problem.spread)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
-    settings = {
-        "seed": seed,
-        "order": "permute" if estimator.shuffle else "given",
-        "callback": callback,
-        "progress": estimator.verbose > 0,
-    }
-
-    def solved(solver: Solver, start: Result | None, checkpoint: Checkpoint | None, resume: bool) -> Result:
-        return solve(
-            problem,
-            solver,
-            epochs=solver.fit_epochs if estimator.max_iter is None else estimator.max_iter,
-            start=start,
-            tol=estimator.tol if auto or solver.knows_gap else None,
-            trace_every=float(solver.trace_iterations),
-            polish=_polishes(estimator, solver),
-            checkpoint=checkpoint,
-            resume=resume,
-            **settings,
-        )
-
-    result = solved(solver, start, checkpoint, resume)
-    needs_more = solver.knows_gap and not solver.uses_all_rows and not _reached(result, estimator.tol)
-    if auto and needs_more and estimator.max_iter is None:
-        solver = ALM()  # slower at first, but it converges
-        result = solved(solver, result, None, False)
+    settings = _solve_settings(estimator, solver, auto)
+    result = solve(
+        problem, solver, seed=seed, start=start, callback=callback, checkpoint=checkpoint, resume=resume, **settings
+    )
+    stalled = solver.knows_gap and not solver.uses_all_rows and not _reached(result, estimator.tol)
+    if auto and stalled and estimator.max_iter is None:
+        solver = ALM()  # slower than ASVRG-ADMM and SPDHG at first, but it converges
+        settings = _solve_settings(estimator, solver, auto)
+        result = solve(problem, solver, seed=seed, start=result, callback=callback, **settings)
     reached = _reached(result, estimator.tol)
-    answer = split_intercept(estimator, result.w_average)
-    return Fit(*answer, result, not auto or reached, reached and _polishes(estimator, solver))
+    coef, intercept = split_intercept(estimator, result.w_average)
+    return Fit(coef, intercept, result, converged=not auto or reached, fused=reached and settings["polish"])
 
 
-def _polishes(estimator: Any, solver: Solver) -> bool:
-    return solver.exact_v and estimator.tol < POLISH_BELOW
+def _solve_settings(estimator: Parameters, solver: Solver, auto: bool) -> dict[str, Any]:
+    """The keywords of `solve` that follow from the estimator's parameters."""
+    return {
+        "epochs": solver.fit_epochs if estimator.max_iter is None else estimator.max_iter,
+        "order": "permute" if estimator.shuffle else "given",
+        "tol": estimator.tol if auto or solver.knows_gap else None,
+        "trace_every": float(solver.trace_iterations),
+        "progress": estimator.verbose > 0,
+        "polish": solver.exact_v and estimator.tol < POLISH_BELOW,
+    }
 
 
 def _reached(result: Result, tol: float) -> bool:
     return result.certificate is not None and result.certificate.relative_gap <= tol
 
 
-def split_intercept(estimator: Any, w: np.ndarray) -> tuple[np.ndarray, float]:
+def split_intercept(estimator: Parameters, w: np.ndarray) -> tuple[np.ndarray, float]:
     return (w[:-1].copy(), float(w[-1])) if estimator.fit_intercept else (w.copy(), 0.0)
 
 
 def warn_unless_converged(fits: list[Fit], tol: float) -> None:
-    """Warn if ``solver="auto"`` did not reach its tolerance, or if any solver diverged."""
+    """Warn if a solver diverged, or if ``solver="auto"`` did not reach ``tol``."""
     if any(fit.result.status is Status.diverged for fit in fits):
         warnings.warn(f"{Status.diverged.value}; a smaller eta may help", ConvergenceWarning, stacklevel=4)
         return
@@ -166,9 +165,9 @@ def warn_unless_converged(fits: list[Fit], tol: float) -> None:
     certificate = result.certificate
     gap = math.inf if certificate is None else certificate.relative_gap
     reason = f" ({certificate.reason})" if certificate is not None and certificate.reason else ""
-    advice = "raise max_iter, or tol"
+    advice = "raise max_iter or tol"
     if result.run.problem.source is not None and not result.run.solver.knows_gap:
-        advice += "; from a source this bound is loose: judge by a validation score, or prove with solver='admm'"
+        advice += "; this bound is loose for a source: use a validation score, or solver='admm' for a tight bound"
     warnings.warn(
         f"the relative duality gap is {gap:.1e}{reason}, above tol={tol:g}: {advice}",
         ConvergenceWarning,
@@ -177,9 +176,9 @@ def warn_unless_converged(fits: list[Fit], tol: float) -> None:
 
 
 def fused_groups(coef: np.ndarray, edges: np.ndarray, exactly: bool) -> np.ndarray:
-    """A number for each feature: features joined by edges along which the coefficients are equal share it.
+    """The cluster of each feature: features connected by edges with equal coefficients share a number.
 
-    Unless fusion is exact, equal means closer than 1e-3 of the largest coefficient.
+    Unless fusion is exact, coefficients count as equal if they differ by at most 1e-3 of the largest one.
     """
     apart = 0.0 if exactly else FUSED * np.max(np.abs(coef), initial=0.0)
     close = np.abs(coef[edges[:, 0]] - coef[edges[:, 1]]) <= apart
@@ -188,7 +187,7 @@ def fused_groups(coef: np.ndarray, edges: np.ndarray, exactly: bool) -> np.ndarr
     return sp.csgraph.connected_components(graph, directed=False)[1]
 
 
-def merged_trace(fits: list[Fit]) -> Any:
-    """The trace of one fit, or a list of them if there are several classes."""
+def merged_trace(fits: list[Fit]) -> Trace | list[Trace]:
+    """The trace of a single fit, or the list of all traces."""
     traces: list[Trace] = [fit.result.trace for fit in fits]
     return traces[0] if len(traces) == 1 else traces

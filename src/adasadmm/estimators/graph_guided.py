@@ -1,17 +1,19 @@
-"""Models whose coefficients follow a graph: neighbours should have similar coefficients."""
+"""Models with a graph over the features: the coefficients of neighbours are drawn towards each other."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from .. import graphs
 from ..penalties import L1
+from ..sources import Source
 from ._base import LinearModel, keep_parameters
 from ._classifier import LinearClassifier
 from ._fitting import Structure
 from ._regressor import LinearRegressor
+from ._types import Eta, GraphLike, LossLike, RandomState, SolverLike, ValidRows
 
 __all__ = ["GraphGuidedClassifier", "GraphGuidedRegressor"]
 
@@ -19,9 +21,9 @@ __all__ = ["GraphGuidedClassifier", "GraphGuidedRegressor"]
 class GraphGuided(LinearModel):
     """The penalty ``alpha sum_edges weight_ij |w_i - w_j|``."""
 
-    graph: Any
+    graph: GraphLike
 
-    def _structure(self, X: Any, alpha: float, sample_weight: np.ndarray | None) -> Structure:
+    def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
         names = getattr(self, "feature_names_in_", None)
         graph = graphs.as_graph(self.graph, X.shape[1], X=X, feature_names=names, sample_weight=sample_weight)
         self.graph_, self.graph_weights_, self.graph_notes_ = graph.edges, graph.weights, graph.notes
@@ -29,68 +31,117 @@ class GraphGuided(LinearModel):
 
 
 class GraphGuidedClassifier(GraphGuided, LinearClassifier):
-    """A linear classifier whose coefficients follow a graph.
+    """Linear classifier with a graph over the features.
 
-    Minimises ``mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|``: neighbours in the graph are drawn
-    together, and many end equal (`clusters_`).
+    The model minimises
+
+        mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|.
+
+    The penalty draws the coefficients of neighbours towards each other and makes many of them equal (`clusters_`). The
+    intercept is not penalised. More than two classes are fitted one against the rest.
 
     Parameters
     ----------
-    graph : "glasso", "chain", "knn", ("grid", rows, cols), edges, adjacency, networkx graph or callable
-        "glasso" learns it from X by sparse inverse covariance, as the paper does: about two edges for each feature.
-        Edges are an array (E, 2) of feature numbers or names, or the path of a CSV file of them (source, target and
-        perhaps weight, with or without a header); an adjacency is sparse, its entries are weights; a callable gets X
-        and returns edges. An edge given twice counts twice. From a source it is learnt from the covariance of all rows.
-    loss : {"hinge", "squared_hinge", "logistic"} or a loss
-    alpha : float, optional
-        Strength of the graph penalty; by default 1 over the sum of the weights (1/n).
-    l2 : float, optional
-        Strength of the ridge; by default as alpha. The intercept is free.
-    solver : {"auto", "ada-diag", "ada-full", "sadmm", "admm", "alm"} or a solver
-        "auto" runs until the relative duality gap is below ``tol``, by the augmented Lagrangian method up to 2,000
-        features, beyond first by `ASVRGADMM` or `SPDHG`; it warns where the gap is missed. The others run ``max_iter``
+    graph : str, tuple, array-like, sparse matrix, Graph, networkx graph, callable or path, default="glasso"
+        The graph over the features.
+
+        - ``"glasso"`` learns it from X by sparse inverse covariance, as in the paper, with about two edges for each
+          feature; with more than 2,000 features it uses nearest neighbours instead, with a warning.
+        - ``"knn"`` connects each feature with the three features most correlated with it.
+        - ``"chain"`` connects consecutive features; ``("grid", rows, cols)`` connects neighbours on a grid.
+        - An array of shape (E, 2) lists the edges as pairs of feature numbers or names; ``(edges, weights)`` adds
+          weights. If an edge is listed twice, its weights are added.
+        - A sparse (d, d) adjacency matrix holds the weights. A networkx graph has features as nodes; the edge attribute
+          ``weight`` holds the weights.
+        - The path of a CSV file names a file with columns source, target and optionally weight.
+        - A callable takes X and returns any of these.
+    loss : {"hinge", "squared_hinge", "logistic"} or loss, default="hinge"
+        The loss; `adasadmm.losses` has the formulas. Probabilities need ``"logistic"``.
+    alpha : float, default=None
+        Strength of the graph penalty; larger values fuse more coefficients. None means 1 divided by the sum of the
+        weights, which is 1/n without weights, as in the paper.
+    l2 : float, default=None
+        Strength of the ridge penalty. None means the same default as for ``alpha``.
+    solver : {"auto", "alm", "admm", "ada-diag", "ada-full", "sadmm"} or Solver, default="auto"
+        ``"auto"`` runs until the relative duality gap falls below ``tol``, and warns if it does not. It is `ALM` for up
+        to 2,000 features, or `ADMM` if ``beta`` is a number. For more features it is `ASVRGADMM` or `SPDHG`, followed
+        by `ALM` if these miss ``tol``. For rows on Dask workers it is `ADMM`; for other sources and in `partial_fit` it
+        is ``"ada-diag"``. ``"ada-diag"``, ``"ada-full"`` and ``"sadmm"``, the paper's methods, run for ``max_iter``
         epochs.
-    eta : "auto" or float
-        Step size of the stochastic solvers.
-    beta : "auto" or float
-        Weight of the constraint inside ADMM.
-    a : float
-        The metric is a I + what it learns.
-    max_iter : int, optional
-        Epochs; by default 1000 iterations for the solvers over all rows, 200 epochs for `ASVRGADMM` and `SPDHG`, 20
-        for the other solvers.
-    tol : float
-        Relative duality gap.
-    batch_size : "auto" or int
-    average : {"auto", "uniform", "polynomial", "step-weighted", "schedule-free", "last"}
-    shuffle : bool
-        Visit the rows of each epoch in a random order.
-    fit_intercept : bool
-    class_weight : dict, "balanced" or None
-    warm_start : bool
-        Begin where the last fit ended.
-    random_state : int, RandomState or None
-    n_jobs : int, optional
-        Classes fitted at the same time.
-    verbose : int
-        Above 0: show progress.
+    eta : "auto", float or step size, default="auto"
+        Step size of ``"ada-diag"``, ``"ada-full"`` and ``"sadmm"``; an object of `adasadmm.stepsizes` sets a schedule.
+        ``"auto"`` needs no tuning; for ``"sadmm"`` it is ``1/(l2 t)``.
+    beta : "auto" or float, default="auto"
+        Weight of the quadratic constraint term of ADMM. It affects the speed, not the solution. `ALM` ignores it.
+    a : float, default=1.0
+        Constant added to the diagonal of the adaptive metric; stochastic solvers only.
+    max_iter : int, default=None
+        Maximum number of epochs; for `ALM` and `ADMM`, of iterations. None means 1000 iterations for `ALM` and `ADMM`,
+        200 epochs for `ASVRGADMM` and `SPDHG`, and 20 epochs for the other solvers.
+    tol : float, default=1e-3
+        Relative duality gap at which the solver stops. Below 1e-4, `ALM` also makes fused coefficients exactly equal.
+    batch_size : "auto" or int, default="auto"
+        Rows in each iteration of a stochastic solver. ``"auto"`` is 1 unless larger batches are faster at almost the
+        same accuracy.
+    average : {"auto", "uniform", "polynomial", "step-weighted", "schedule-free", "last"}, default="auto"
+        Average of the iterates that becomes the model; ``"ada-diag"`` and ``"ada-full"`` only, see `AdaSADMM`.
+    shuffle : bool, default=True
+        Visit the rows in a new random order in each epoch; stochastic solvers only.
+    fit_intercept : bool, default=True
+        Fit an intercept, which is not penalised. False means an intercept of 0.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as in scikit-learn: ``{label: weight}``, or ``"balanced"`` for weights inversely
+        proportional to the class frequencies.
+    warm_start : bool, default=False
+        Start from the result of the previous call of `fit`, if it has the same shape.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order of the rows; stochastic solvers only.
+    n_jobs : int, default=None
+        Number of classes fitted in parallel threads, as in scikit-learn: None means 1, -1 all cores.
+    verbose : int, default=0
+        Show a progress bar if greater than 0.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1 or classes, d)
-    intercept_ : ndarray of shape (1 or classes,)
-    classes_ : ndarray
+    coef_ : ndarray of shape (1, d) or (n_classes, d)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted class labels.
     graph_ : ndarray of shape (E, 2)
-        The edges.
+        Edges of the graph.
     graph_weights_ : ndarray of shape (E,)
-    clusters_ : ndarray of shape (d,) or (classes, d)
-        A number for each feature; features that edges join and whose coefficients are equal share it: to a thousandth
-        of the largest, or exactly where ``solver="auto"`` has a ``tol`` below 1e-4.
+        Weights of the edges.
+    graph_notes_ : tuple of str
+        Remarks on the graph, for example on constant columns, which a learnt graph leaves out.
+    clusters_ : ndarray of shape (d,) or (n_classes, d)
+        Group of each feature: features connected by edges with equal coefficients share a number. Coefficients count as
+        equal if they differ by at most a thousandth of the largest one; if the structure was made exact (see ``tol``),
+        only if they are identical.
     n_iter_ : int
-    dual_gap_ : float, or one for each class
-        The relative duality gap: how far from the optimum the model can be at the most.
-    status_, trace_
-        How the run ended, and its course.
+        Number of epochs, or of iterations of `ALM` and `ADMM`; the largest over the classes.
+    dual_gap_ : float or ndarray of shape (n_classes,)
+        Relative duality gap: an upper bound on the distance of the objective from its minimum, relative to the
+        objective. Infinite if no bound is known.
+    status_ : Status or list of Status
+        How the run ended, for each class if there are more than two.
+    trace_ : Trace or list of Trace
+        Objective, residuals and time during the run, for each class if there are more than two. They belong to the
+        iterates; `summary` gives the objective of the model.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, if X had string column names.
+
+    See Also
+    --------
+    GraphGuidedClassifierCV : Choose ``alpha`` and ``l2`` by cross-validation.
+    StructuredClassifier : Use a general matrix A instead of a graph.
+
+    References
+    ----------
+    Zhao, Yang, Zhang, Li: Adaptive Stochastic Alternating Direction Method of Multipliers. ICML 2015.
 
     Examples
     --------
@@ -106,24 +157,24 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
 
     def __init__(
         self,
-        graph: Any = "glasso",
+        graph: GraphLike = "glasso",
         *,
-        loss: Any = "hinge",
+        loss: LossLike = "hinge",
         alpha: float | None = None,
         l2: float | None = None,
-        solver: Any = "auto",
-        eta: Any = "auto",
-        beta: Any = "auto",
+        solver: SolverLike = "auto",
+        eta: Eta = "auto",
+        beta: Eta = "auto",
         a: float = 1.0,
         max_iter: int | None = None,
         tol: float = 1e-3,
-        batch_size: Any = "auto",
+        batch_size: str | int = "auto",
         average: str = "auto",
         shuffle: bool = True,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: dict | str | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -131,24 +182,47 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
 
 
 class GraphGuidedRegressor(GraphGuided, LinearRegressor):
-    """A linear regression whose coefficients follow a graph.
+    """Linear regression with a graph over the features.
 
-    Minimises ``mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|``.
+    The model minimises
+
+        mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|.
+
+    The penalty draws the coefficients of neighbours towards each other and makes many of them equal (`clusters_`). The
+    intercept is not penalised.
 
     Parameters
     ----------
-    graph : "glasso", "chain", "knn", ("grid", rows, cols), edges, adjacency, networkx graph or callable
-    loss : {"squared", "huber", "epsilon_insensitive", "quantile", "poisson"} or a loss
+    graph : str, tuple, array-like, sparse matrix, Graph, networkx graph, callable or path, default="glasso"
+        The graph over the features, as for `GraphGuidedClassifier`.
+    loss : {"squared", "huber", "epsilon_insensitive", "quantile", "poisson"} or loss, default="squared"
+        The loss; `adasadmm.losses` has the formulas. ``"poisson"`` has a log link. A name uses the default settings of
+        the loss; to change them give the object, for example ``Huber(delta=2.0)``.
     alpha, l2, solver, eta, beta, a, max_iter, tol, batch_size, average, shuffle, fit_intercept, warm_start, \
 random_state, n_jobs, verbose
-        As for `GraphGuidedClassifier`.
+        As for `GraphGuidedClassifier`. ``n_jobs`` has no effect, since there is one linear function.
 
     Attributes
     ----------
     coef_ : ndarray of shape (d,)
+        Coefficients.
     intercept_ : float
-    graph_, graph_weights_, clusters_, n_iter_, dual_gap_, status_, trace_
+        Intercept.
+    clusters_ : ndarray of shape (d,)
+        Group of each feature, as for `GraphGuidedClassifier`.
+    dual_gap_ : float
+        Relative duality gap, as for `GraphGuidedClassifier`.
+    status_ : Status
+        How the run ended.
+    trace_ : Trace
+        Objective, residuals and time during the run.
+    graph_, graph_weights_, graph_notes_, n_iter_, n_features_in_, feature_names_in_
         As for `GraphGuidedClassifier`.
+
+    See Also
+    --------
+    GraphGuidedRegressorCV : Choose ``alpha`` and ``l2`` by cross-validation.
+    StructuredRegressor : Use a general matrix A instead of a graph.
 
     Examples
     --------
@@ -165,23 +239,23 @@ random_state, n_jobs, verbose
 
     def __init__(
         self,
-        graph: Any = "glasso",
+        graph: GraphLike = "glasso",
         *,
-        loss: Any = "squared",
+        loss: LossLike = "squared",
         alpha: float | None = None,
         l2: float | None = None,
-        solver: Any = "auto",
-        eta: Any = "auto",
-        beta: Any = "auto",
+        solver: SolverLike = "auto",
+        eta: Eta = "auto",
+        beta: Eta = "auto",
         a: float = 1.0,
         max_iter: int | None = None,
         tol: float = 1e-3,
-        batch_size: Any = "auto",
+        batch_size: str | int = "auto",
         average: str = "auto",
         shuffle: bool = True,
         fit_intercept: bool = True,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -1,12 +1,12 @@
-"""The strength of the graph penalty, chosen by cross-validation along a warm-started path."""
+"""Cross-validation of the graph penalty along a warm-started path."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
@@ -14,53 +14,30 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from .._solve import solve
-from ..linalg.matrices import as_rows, plain, to_scipy
-from ..linalg.products import transposed_product
-from ..penalties import Zero
+from ..checkpoints import Checkpoint
+from ..linalg.matrices import as_rows
 from ..problem import Problem
-from ..solvers import ADMM
 from ..sources import Source
 from . import _fitting
+from ._alpha_max import alpha_max
 from ._base import keep_parameters
 from ._classifier import LinearClassifier
 from ._regressor import LinearRegressor
+from ._types import Eta, Folds, GraphLike, LossLike, MatrixLike, RandomState, ScoringLike, SolverLike, ValidRows
 from .graph_guided import GraphGuided
 
-__all__ = ["GraphGuidedClassifierCV", "GraphGuidedRegressorCV", "alpha_max"]
-
-
-def alpha_max(problem: Problem, edges: np.ndarray) -> float:
-    """A strength at which the coefficients of each connected component of the graph are all equal.
-
-    With one coefficient for each component the problem is small. Its slopes s leave ``r = X'(c s)/n + gamma w`` to be
-    carried by the edges, ``A'theta = r``, and whatever theta does so, everything fuses for alpha >= max |theta|.
-    """
-    columns = problem.d
-    graph = sp.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(columns, columns))
-    count, label = sp.csgraph.connected_components(graph, directed=False)
-    member = sp.csr_array((np.ones(columns), (np.arange(columns), label)), shape=(columns, count))
-    X = problem.rows.X
-    fused = Problem(
-        plain(X) @ member,
-        problem.rows.y,
-        loss=problem.loss,
-        penalty=Zero(),
-        A=np.zeros((0, count)),
-        gamma=member.T @ problem.gamma,
-        sample_weight=problem.rows.c,
-    )
-    result = solve(fused, ADMM(), tol=1e-6)
-    pull = np.empty(columns)
-    slopes, _ = result.run.dual_point()
-    transposed_product(X, problem.rows.c * slopes / problem.n, pull)
-    rest = pull + problem.gamma * (member @ result.w)
-    theta = sp.linalg.lsqr(to_scipy(problem.A).T.tocsr(), rest, atol=1e-10, btol=1e-10)[0]
-    return float(np.max(np.abs(theta), initial=np.finfo(float).tiny))
+__all__ = ["GraphGuidedClassifierCV", "GraphGuidedRegressorCV"]
 
 
 class _PathCV(GraphGuided):
-    """Cross-validation over alpha and l2; the leaves are a classifier and a regressor."""
+    """Cross-validation over alpha and l2, for the classifier and the regressor."""
+
+    alphas: int | npt.ArrayLike
+    eps: float
+    l2s: npt.ArrayLike | None
+    cv: Folds
+    rule: str
+    scoring: ScoringLike
 
     _parameter_constraints: ClassVar[dict] = {
         "graph": "no_validation",
@@ -73,15 +50,20 @@ class _PathCV(GraphGuided):
     }
 
     @available_if(lambda self: False)
-    def partial_fit(self, X: Any, y: Any) -> None:
-        """Not here: a stream cannot be cut into folds."""
+    def partial_fit(self, X: MatrixLike, y: npt.ArrayLike) -> None:
+        """Not available: a stream cannot be split into folds."""
 
     def _fit(
-        self, X: Any, targets: list[np.ndarray], sample_weight: np.ndarray | None, checkpoint: Any, resume: bool
+        self,
+        X: ValidRows | Source,
+        targets: list[np.ndarray],
+        sample_weight: np.ndarray | None,
+        checkpoint: Checkpoint | None,
+        resume: bool,
     ) -> list[_fitting.Fit]:
         """Choose alpha and l2 on folds, then fit along the path on all rows and keep the chosen point."""
         if checkpoint is not None or resume:
-            raise ValueError("a cross-validated search keeps no checkpoints: give one to the plain estimator's fit")
+            raise ValueError("a cross-validated search keeps no checkpoints: use one in the fit of the plain estimator")
         if isinstance(X, Source):
             raise ValueError("cross-validation needs rows in memory: choose alpha on a sample of the source")
         total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
@@ -94,11 +76,9 @@ class _PathCV(GraphGuided):
         cv = self._few_folds(y) if self.cv is None else self.cv
         folds = list(check_cv(cv, y, classifier=is_classifier(self)).split(np.zeros(len(y)), y))
         if self.rule == "1se" and len(folds) < 2:
-            raise ValueError('rule="1se" needs at least 2 folds for a standard error, cv gives 1')
+            raise ValueError('rule="1se" needs at least 2 folds to compute a standard error, cv gives 1')
         scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold_scores)(X, targets, sample_weight, l2, train, test, seed)
-            for l2 in l2s
-            for train, test in folds
+            delayed(self._fold_scores)(X, targets, sample_weight, l2, fold, seed) for l2 in l2s for fold in folds
         )
         self.cv_scores_ = np.array(scores).reshape(len(l2s), len(folds), len(self.alphas_)).transpose(0, 2, 1)
         self.l2_, self.alpha_, chosen = self._choose(l2s)
@@ -110,19 +90,19 @@ class _PathCV(GraphGuided):
         return fits
 
     def _few_folds(self, y: np.ndarray) -> int:
-        """5 folds; fewer where a class, or the data, is too small for them."""
+        """The number of folds: 5, or fewer if a class or the data set is too small."""
         smallest = np.unique(y, return_counts=True)[1].min() if is_classifier(self) else len(y) // 2
         return int(max(2, min(5, smallest)))
 
     def _alphas(self, problems: list[Problem]) -> np.ndarray:
-        """The strengths, falling: those given, or a geometric grid from the one at which everything fuses."""
+        """The alphas in decreasing order: as given, or a geometric grid that starts where everything is fused."""
         if not isinstance(self.alphas, Integral):
             return np.sort(_strengths("alphas", self.alphas))[::-1]
         top = max(alpha_max(problem, self.graph_) for problem in problems)
         return np.geomspace(top, top * self.eps, int(self.alphas))
 
     def _path(self, problem: Problem, alphas: np.ndarray, seed: int) -> list[_fitting.Fit]:
-        """The fit at each strength, each started from the one before."""
+        """The fit at each alpha, warm-started from the previous one."""
         fits: list[_fitting.Fit] = []
         for alpha in alphas:
             penalty = problem.penalty._replace(nu=float(alpha))
@@ -131,15 +111,22 @@ class _PathCV(GraphGuided):
         return fits
 
     def _fold_scores(
-        self, X: Any, targets: list[np.ndarray], sample_weight: Any, l2: float, train: Any, test: Any, seed: int
+        self,
+        X: ValidRows,
+        targets: list[np.ndarray],
+        sample_weight: np.ndarray | None,
+        l2: float,
+        fold: tuple[np.ndarray, np.ndarray],
+        seed: int,
     ) -> list[float]:
-        """The score on the rows left out, for each strength."""
+        """The score on the held-out rows, for each alpha."""
+        train, test = fold
         weight = None if sample_weight is None else sample_weight[train]
-        fold = clone(self)
+        model = clone(self)
         known = ("classes_", "n_features_in_", "feature_names_in_")
-        fold.__dict__.update({k: v for k, v in self.__dict__.items() if k in known})
-        structure = fold._structure(X[train], 1.0, weight)
-        fold.__dict__.pop("feature_names_in_", None)  # the graph may speak of names, the rows to predict have none
+        model.__dict__.update({k: v for k, v in self.__dict__.items() if k in known})
+        structure = model._structure(X[train], 1.0, weight)
+        model.__dict__.pop("feature_names_in_", None)  # the graph may use names, but the held-out rows have none
         rows = as_rows(X[train])
         paths = [
             self._path(_fitting.problem_of(self, rows, y[train], weight, structure, l2), self.alphas_, seed)
@@ -150,15 +137,15 @@ class _PathCV(GraphGuided):
         keywords = {} if sample_weight is None else {"sample_weight": sample_weight[test]}
         scores = []
         for fits in zip(*paths, strict=True):
-            fold._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
-            scores.append(float(scorer(fold, X[test], y_test, **keywords)))
+            model._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
+            scores.append(float(scorer(model, X[test], y_test, **keywords)))
         return scores
 
     def _choose(self, l2s: np.ndarray) -> tuple[float, float, int]:
-        """The best mean score; by the one-standard-error rule the strongest penalty that is not clearly worse."""
+        """l2, alpha and its position: the best mean score, or the largest alpha within one standard error of it."""
         mean = self.cv_scores_.mean(axis=2)
         if np.isnan(mean).all():
-            raise ValueError(f"scoring={self.scoring!r} gives nan in a fold for each strength: nothing to choose by")
+            raise ValueError(f"scoring={self.scoring!r} gives nan in at least one fold for every alpha and l2")
         mean = np.where(np.isnan(mean), -np.inf, mean)
         row, column = (int(i) for i in np.unravel_index(np.argmax(mean), mean.shape))
         if self.rule == "1se":
@@ -167,15 +154,15 @@ class _PathCV(GraphGuided):
         return float(l2s[row]), float(self.alphas_[column]), column
 
 
-def _strengths(name: str, given: Any) -> np.ndarray:
+def _strengths(name: str, given: npt.ArrayLike) -> np.ndarray:
     strengths = np.asarray(given, dtype=float).reshape(-1)
     if not strengths.size or not ((strengths >= 0.0) & (strengths < np.inf)).all():
-        raise ValueError(f"{name} must hold at least one number, all >= 0 and finite, got {given!r}")
+        raise ValueError(f"{name} must contain at least one number, all finite and >= 0, got {given!r}")
     return strengths
 
 
 def problem_with(problem: Problem, l2: float, intercept: bool) -> Problem:
-    """The same problem with another ridge."""
+    """The same problem with another strength of the ridge penalty."""
     other = problem.with_penalty(problem.penalty)
     other.gamma = np.full(problem.d, l2)
     if intercept:
@@ -183,75 +170,101 @@ def problem_with(problem: Problem, l2: float, intercept: bool) -> Problem:
     return other
 
 
-def _constraints(kind: Any) -> dict:
-    """The parameters of the plain estimator without its two strengths, and those of the search."""
-    plain_ones = {k: v for k, v in kind._parameter_constraints.items() if k not in ("alpha", "l2")}
+def _constraints(plain: dict) -> dict:
+    """The parameters of the plain estimator without alpha and l2, and those of the search."""
+    plain_ones = {k: v for k, v in plain.items() if k not in ("alpha", "l2")}
     return {**plain_ones, **_PathCV._parameter_constraints}
 
 
 class GraphGuidedClassifierCV(_PathCV, LinearClassifier):
-    """`GraphGuidedClassifier` with its strengths chosen by cross-validation along a path.
+    """`GraphGuidedClassifier` with ``alpha`` and ``l2`` chosen by cross-validation.
+
+    On each fold the model is fitted along a decreasing sequence of alphas, each fit warm-started from the previous one.
+    The chosen model is then fitted to all rows along the same path.
 
     Parameters
     ----------
-    graph : as for `GraphGuidedClassifier`
-        A learnt graph is learnt anew on each fold.
-    alphas : int or array
-        How many strengths, from the one at which everything fuses down to ``eps`` times it; or the strengths.
-    eps : float
-    l2s : array, optional
-        Ridges to try; by default only 1/n.
-    cv : int, splitter or iterable, optional
-        Folds; by default 5, or fewer where a class has fewer members.
-    rule : {"best", "1se"}
-        The best mean score, or the strongest penalty within one standard error of it.
-    scoring : str or callable, optional
-        Accuracy by default.
-    n_jobs : int, optional
-        Folds fitted at the same time.
+    graph : str, tuple, array-like, sparse matrix, Graph, networkx graph, callable or path, default="glasso"
+        The graph over the features, as for `GraphGuidedClassifier`. A learnt graph is learnt on the training rows of
+        each fold.
+    alphas : int or array-like, default=20
+        The values of ``alpha`` to try. An integer is the length of a geometric grid from ``alpha_max``, at which all
+        connected coefficients are equal, down to ``eps * alpha_max``.
+    eps : float, default=1e-3
+        Ratio of the smallest to the largest alpha of the grid.
+    l2s : array-like, default=None
+        The values of ``l2`` to try. None means 1 divided by the sum of the weights only.
+    cv : int, splitter or iterable, default=None
+        Number of folds, cross-validation splitter, or iterable of (train, test) indices, as in scikit-learn. None means
+        5 folds, or fewer if a class has fewer than 5 rows.
+    rule : {"best", "1se"}, default="best"
+        ``"best"`` takes the pair with the best mean score. ``"1se"`` takes the largest alpha, at the same ``l2``, whose
+        mean score is within one standard error of the best.
+    scoring : str or callable, default=None
+        Score to maximise, as in scikit-learn. None means the accuracy.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel threads, as in scikit-learn: None means 1, -1 all cores.
     loss, solver, eta, beta, a, max_iter, tol, batch_size, average, shuffle, fit_intercept, class_weight, \
 warm_start, random_state, verbose
         As for `GraphGuidedClassifier`.
 
     Attributes
     ----------
-    alpha_, l2_ : float
-        The strengths chosen.
-    alphas_ : ndarray
-        The strengths tried, falling.
-    cv_scores_ : ndarray of shape (l2s, alphas, folds)
-    coef_path_ : ndarray of shape (1 or classes, alphas, d)
-        The coefficients on all rows along the path, at the ridge chosen.
-    coef_, intercept_, classes_, graph_, clusters_, n_iter_, dual_gap_, status_, trace_
+    alpha_ : float
+        The chosen alpha.
+    l2_ : float
+        The chosen l2.
+    alphas_ : ndarray of shape (n_alphas,)
+        The alphas tried, in decreasing order.
+    cv_scores_ : ndarray of shape (n_l2s, n_alphas, n_folds)
+        Score on the held-out rows of each fold.
+    coef_path_ : ndarray of shape (1 or n_classes, n_alphas, d)
+        Coefficients along the path on all rows, at the chosen ``l2``.
+    coef_, intercept_, classes_, graph_, graph_weights_, graph_notes_, clusters_, n_iter_, dual_gap_, status_, trace_, \
+n_features_in_, feature_names_in_
         As for `GraphGuidedClassifier`.
+
+    See Also
+    --------
+    PathDisplay : Plot coefficients and scores along the path.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from adasadmm import GraphGuidedClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GraphGuidedClassifierCV("chain", loss="logistic", alphas=5, cv=3).fit(scale(X), y)
+    >>> model.alpha_ in model.alphas_, model.cv_scores_.shape
+    (True, (1, 5, 3))
     """
 
-    _parameter_constraints: ClassVar[dict] = _constraints(LinearClassifier)
+    _parameter_constraints: ClassVar[dict] = _constraints(LinearClassifier._parameter_constraints)
 
     def __init__(
         self,
-        graph: Any = "glasso",
+        graph: GraphLike = "glasso",
         *,
-        alphas: Any = 20,
+        alphas: int | npt.ArrayLike = 20,
         eps: float = 1e-3,
-        l2s: Any = None,
-        cv: Any = None,
+        l2s: npt.ArrayLike | None = None,
+        cv: Folds = None,
         rule: str = "best",
-        scoring: Any = None,
-        loss: Any = "hinge",
-        solver: Any = "auto",
-        eta: Any = "auto",
-        beta: Any = "auto",
+        scoring: ScoringLike = None,
+        loss: LossLike = "hinge",
+        solver: SolverLike = "auto",
+        eta: Eta = "auto",
+        beta: Eta = "auto",
         a: float = 1.0,
         max_iter: int | None = None,
         tol: float = 1e-3,
-        batch_size: Any = "auto",
+        batch_size: str | int = "auto",
         average: str = "auto",
         shuffle: bool = True,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: dict | str | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -259,47 +272,63 @@ warm_start, random_state, verbose
 
 
 class GraphGuidedRegressorCV(_PathCV, LinearRegressor):
-    """`GraphGuidedRegressor` with its strengths chosen by cross-validation along a path.
+    """`GraphGuidedRegressor` with ``alpha`` and ``l2`` chosen by cross-validation.
 
     Parameters
     ----------
-    graph, alphas, eps, l2s, cv, rule, scoring, loss, solver, eta, beta, a, max_iter, tol, batch_size, average, \
-shuffle, fit_intercept, warm_start, random_state, n_jobs, verbose
-        As for `GraphGuidedClassifierCV` and `GraphGuidedRegressor`; ``scoring`` is R^2 by default.
+    graph, alphas, eps, l2s, cv, rule, n_jobs
+        As for `GraphGuidedClassifierCV`.
+    scoring : str or callable, default=None
+        Score to maximise, as in scikit-learn. None means R^2.
+    loss, solver, eta, beta, a, max_iter, tol, batch_size, average, shuffle, fit_intercept, warm_start, random_state, \
+verbose
+        As for `GraphGuidedRegressor`.
 
     Attributes
     ----------
     alpha_, l2_, alphas_, cv_scores_, coef_path_
         As for `GraphGuidedClassifierCV`.
-    coef_, intercept_, graph_, clusters_, n_iter_, dual_gap_, status_, trace_
+    coef_, intercept_, graph_, graph_weights_, graph_notes_, clusters_, n_iter_, dual_gap_, status_, trace_, \
+n_features_in_, feature_names_in_
         As for `GraphGuidedRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import GraphGuidedRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 6))
+    >>> y = X @ [1, 1, 1, -2, -2, -2] + rng.normal(size=100)
+    >>> model = GraphGuidedRegressorCV("chain", alphas=8, rule="1se", tol=1e-6).fit(X, y)
+    >>> model.clusters_
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
 
-    _parameter_constraints: ClassVar[dict] = _constraints(LinearRegressor)
+    _parameter_constraints: ClassVar[dict] = _constraints(LinearRegressor._parameter_constraints)
 
     def __init__(
         self,
-        graph: Any = "glasso",
+        graph: GraphLike = "glasso",
         *,
-        alphas: Any = 20,
+        alphas: int | npt.ArrayLike = 20,
         eps: float = 1e-3,
-        l2s: Any = None,
-        cv: Any = None,
+        l2s: npt.ArrayLike | None = None,
+        cv: Folds = None,
         rule: str = "best",
-        scoring: Any = None,
-        loss: Any = "squared",
-        solver: Any = "auto",
-        eta: Any = "auto",
-        beta: Any = "auto",
+        scoring: ScoringLike = None,
+        loss: LossLike = "squared",
+        solver: SolverLike = "auto",
+        eta: Eta = "auto",
+        beta: Eta = "auto",
         a: float = 1.0,
         max_iter: int | None = None,
         tol: float = 1e-3,
-        batch_size: Any = "auto",
+        batch_size: str | int = "auto",
         average: str = "auto",
         shuffle: bool = True,
         fit_intercept: bool = True,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

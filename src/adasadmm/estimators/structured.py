@@ -1,18 +1,22 @@
-"""Models whose coefficients follow any linear structure: a penalty of ``A w``."""
+"""Models with a penalty of ``A w`` for a general matrix A."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from .. import graphs
 from ..linalg.matrices import as_csr, to_scipy
 from ..penalties import L1, GroupL2
+from ..sources import Source
 from ._base import LinearModel, keep_parameters
 from ._classifier import LinearClassifier
 from ._fitting import Structure
 from ._regressor import LinearRegressor
+from ._types import Eta, LossLike, PenaltyLike, RandomState, SolverLike, StructureMatrix, ValidRows
 
 __all__ = ["StructuredClassifier", "StructuredRegressor"]
 
@@ -20,12 +24,12 @@ MATRICES = {"chain": lambda d: graphs.difference(d, 1), "trend": lambda d: graph
 
 
 class _Structured(LinearModel):
-    """The penalty ``alpha |A w|_1``, of groups of rows of A, or any other."""
+    """The penalty ``alpha |A w|_1``, ``alpha`` times the norms of groups of rows of ``A w``, or a given penalty."""
 
-    A: Any
-    penalty: Any
+    A: StructureMatrix
+    penalty: PenaltyLike
 
-    def _structure(self, X: Any, alpha: float, sample_weight: np.ndarray | None) -> Structure:
+    def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
         A, groups = self._matrix(X.shape[1])
         self.graph_ = graphs.chain(X.shape[1]) if isinstance(self.A, str) and self.A == "chain" else None
         if not isinstance(self.penalty, str):
@@ -36,23 +40,22 @@ class _Structured(LinearModel):
             raise ValueError(f"penalty must be 'l1', 'group' or a penalty, got {self.penalty!r}")
         if groups is None:
             raise ValueError(
-                'penalty="group" needs to know which rows of A belong together: give A=(matrix, groups), '
-                "as graphs.overlapping_groups returns it"
+                'penalty="group" needs the groups of rows of A: give A=(matrix, groups), '
+                "for example from graphs.overlapping_groups"
             )
         return Structure(A, GroupL2(alpha, groups))
 
-    def _matrix(self, d: int) -> tuple[Any, Any]:
-        """A as a sparse matrix, and the groups of its rows where they came with it."""
-        A = self.A
-        if isinstance(A, str):
-            if A not in MATRICES:
-                raise ValueError(
-                    f"A must be one of {', '.join(map(repr, MATRICES))}, a matrix or a callable, got {A!r}"
-                )
-            A = MATRICES[A]
-        A = A(d) if callable(A) else A
-        A, groups = A if isinstance(A, tuple) else (A, None)
-        A = to_scipy(as_csr(A, "A"))
+    def _matrix(self, d: int) -> tuple[sp.csr_array, Sequence | None]:
+        """A as a sparse matrix, and the groups of its rows if they are given."""
+        given = self.A
+        if isinstance(given, str):
+            if given not in MATRICES:
+                names = ", ".join(map(repr, MATRICES))
+                raise ValueError(f"A must be one of {names}, a matrix or a callable, got {given!r}")
+            given = MATRICES[given]
+        made = given(d) if callable(given) else given
+        matrix, groups = made if isinstance(made, tuple) else (made, None)
+        A = to_scipy(as_csr(matrix, "A"))
         if A.shape[1] != d:
             raise ValueError(f"A must have a column for each of the {d} features, got shape {A.shape}")
         return A, groups
@@ -62,23 +65,51 @@ class _Structured(LinearModel):
 
 
 class StructuredClassifier(_Structured, LinearClassifier):
-    """A linear classifier with a penalty of ``A w``.
+    """Linear classifier with a penalty of ``A w`` for a general matrix A.
+
+    The model minimises
+
+        mean loss + l2/2 |w|^2 + penalty(A w).
+
+    The intercept is not penalised. More than two classes are fitted one against the rest.
 
     Parameters
     ----------
-    A : "chain", "trend", matrix, callable d -> matrix, or (matrix, groups)
-        "chain" holds first differences (piecewise constant coefficients), "trend" second ones (piecewise linear).
-    penalty : {"l1", "group"} or a penalty
-        "l1" is ``alpha |A w|_1``; "group" adds up the norms of groups of rows of A, which come with A. A penalty of
-        `adasadmm.penalties` or your own is taken as it is, and alpha is not used.
+    A : {"chain", "trend"}, matrix of shape (m, d), (matrix, groups) or callable, default="chain"
+        The matrix A, dense or sparse. ``"chain"`` takes first differences of consecutive coefficients, which the L1
+        penalty makes piecewise constant; ``"trend"`` takes second differences, for piecewise linear coefficients. A
+        callable takes the number of features d and returns A. ``groups`` lists the rows of A in each group; see
+        `adasadmm.graphs.overlapping_groups`.
+    penalty : {"l1", "group"} or penalty, default="l1"
+        ``"l1"`` is ``alpha |A w|_1``; ``"group"`` is ``alpha`` times the sum of the Euclidean norms of the groups of
+        ``A w``. A penalty of `adasadmm.penalties`, or your own, is used as it is, and ``alpha`` has no effect.
     loss, alpha, l2, solver, eta, beta, a, max_iter, tol, batch_size, average, shuffle, fit_intercept, class_weight, \
 warm_start, random_state, n_jobs, verbose
         As for `GraphGuidedClassifier`.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_iter_, dual_gap_, status_, trace_
+    coef_, intercept_, classes_, n_iter_, dual_gap_, status_, trace_, n_features_in_, feature_names_in_
         As for `GraphGuidedClassifier`.
+    graph_ : ndarray of shape (d - 1, 2) or None
+        Edges of the chain if ``A="chain"``, otherwise None.
+    clusters_ : ndarray of shape (d,) or (n_classes, d)
+        Group of each feature, as for `GraphGuidedClassifier`; only if ``A="chain"``.
+
+    See Also
+    --------
+    GraphGuidedClassifier : Use a graph over the features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from adasadmm import StructuredClassifier, graphs
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> groups = [range(0, 10), range(10, 20), range(20, 30)]  # means, standard errors, largest values
+    >>> model = StructuredClassifier(graphs.overlapping_groups(groups, 30), penalty="group", alpha=0.1)
+    >>> model.fit(scale(X), y).score(scale(X), y) > 0.95
+    True
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -89,25 +120,25 @@ warm_start, random_state, n_jobs, verbose
 
     def __init__(
         self,
-        A: Any = "chain",
+        A: StructureMatrix = "chain",
         *,
-        penalty: Any = "l1",
-        loss: Any = "hinge",
+        penalty: PenaltyLike = "l1",
+        loss: LossLike = "hinge",
         alpha: float | None = None,
         l2: float | None = None,
-        solver: Any = "auto",
-        eta: Any = "auto",
-        beta: Any = "auto",
+        solver: SolverLike = "auto",
+        eta: Eta = "auto",
+        beta: Eta = "auto",
         a: float = 1.0,
         max_iter: int | None = None,
         tol: float = 1e-3,
-        batch_size: Any = "auto",
+        batch_size: str | int = "auto",
         average: str = "auto",
         shuffle: bool = True,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: dict | str | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -115,21 +146,46 @@ warm_start, random_state, n_jobs, verbose
 
 
 class StructuredRegressor(_Structured, LinearRegressor):
-    """A linear regression with a penalty of ``A w``.
+    """Linear regression with a penalty of ``A w`` for a general matrix A.
+
+    The model minimises
+
+        mean loss + l2/2 |w|^2 + penalty(A w).
+
+    The intercept is not penalised.
 
     Parameters
     ----------
     A, penalty
         As for `StructuredClassifier`.
-    loss : {"squared", "huber", "epsilon_insensitive", "quantile", "poisson"} or a loss
+    loss : {"squared", "huber", "epsilon_insensitive", "quantile", "poisson"} or loss, default="squared"
+        As for `GraphGuidedRegressor`.
     alpha, l2, solver, eta, beta, a, max_iter, tol, batch_size, average, shuffle, fit_intercept, warm_start, \
 random_state, n_jobs, verbose
-        As for `GraphGuidedClassifier`.
+        As for `GraphGuidedClassifier`. ``n_jobs`` has no effect, since there is one linear function.
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, dual_gap_, status_, trace_
+    coef_, intercept_, n_iter_, dual_gap_, status_, trace_, n_features_in_, feature_names_in_
         As for `GraphGuidedRegressor`.
+    graph_, clusters_
+        As for `StructuredClassifier`.
+
+    See Also
+    --------
+    GraphGuidedRegressor : Use a graph over the features.
+
+    Examples
+    --------
+    Coefficients that are piecewise linear in the position of the feature:
+
+    >>> import numpy as np
+    >>> from adasadmm import StructuredRegressor
+    >>> X = np.random.default_rng(0).normal(size=(200, 7))
+    >>> y = X @ [0, 1, 2, 3, 2, 1, 0]
+    >>> model = StructuredRegressor("trend", alpha=0.01, l2=0, tol=1e-6).fit(X, y)
+    >>> bool(np.allclose(model.coef_, [0, 1, 2, 3, 2, 1, 0], atol=0.05))
+    True
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -140,24 +196,24 @@ random_state, n_jobs, verbose
 
     def __init__(
         self,
-        A: Any = "chain",
+        A: StructureMatrix = "chain",
         *,
-        penalty: Any = "l1",
-        loss: Any = "squared",
+        penalty: PenaltyLike = "l1",
+        loss: LossLike = "squared",
         alpha: float | None = None,
         l2: float | None = None,
-        solver: Any = "auto",
-        eta: Any = "auto",
-        beta: Any = "auto",
+        solver: SolverLike = "auto",
+        eta: Eta = "auto",
+        beta: Eta = "auto",
         a: float = 1.0,
         max_iter: int | None = None,
         tol: float = 1e-3,
-        batch_size: Any = "auto",
+        batch_size: str | int = "auto",
         average: str = "auto",
         shuffle: bool = True,
         fit_intercept: bool = True,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -1,0 +1,57 @@
+"""A fitted model in a few lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ._types import FittedModel
+
+__all__ = ["describe"]
+
+
+def describe(model: FittedModel) -> str:
+    """The lines of `summary`."""
+    coefs = np.atleast_2d(model._dense_coef())
+    size = f"{coefs.shape[1]} features, {np.count_nonzero(coefs)} non-zero coefficients"
+    if len(coefs) > 1:
+        size += f" in {len(coefs)} classes"
+    if hasattr(model, "alpha_") and hasattr(model, "l2_"):
+        size += f"; chosen: alpha={model.alpha_:.3g}, l2={model.l2_:.3g}"
+    lines = [f"{type(model).__name__}: {size}"]
+    edges = getattr(model, "graph_", None)
+    if edges is not None:
+        lines.append(f"graph: {len(edges)} edges")
+        lines.extend(getattr(model, "graph_notes_", ()))
+    names = [f"class {label}: " for label in getattr(model, "classes_", ())] if len(coefs) > 1 else [""]
+    for fact in (*_groups(model), *_endings(model)):
+        lines.extend(name + of_class for name, of_class in zip(names, fact, strict=True))
+    return "\n".join(lines)
+
+
+def _groups(model: FittedModel) -> Iterator[list[str]]:
+    """The groups of equal coefficients, for each class."""
+    if getattr(model, "graph_", None) is None:
+        return
+    sizes = [np.unique(labels, return_counts=True)[1] for labels in np.atleast_2d(model.clusters_)]
+    yield [
+        f"{len(size)} groups of equal coefficients, {(size > 1).sum()} of them with more than one feature"
+        for size in sizes
+    ]
+
+
+def _endings(model: FittedModel) -> Iterator[list[str]]:
+    """Objective, gap and status, for each class; nothing after `partial_fit`, which has none of them."""
+    statuses = getattr(model, "status_", None)
+    if statuses is None:
+        return
+    statuses = statuses if isinstance(statuses, list) else [statuses]
+    values = getattr(model, "_objectives", None)  # missing in models saved by version 0.1
+    objectives = [""] * len(statuses) if values is None else [f"objective {value:.6g}, " for value in values]
+    # Rounding can make the gap of an exact solution negative.
+    gaps = np.maximum(np.atleast_1d(getattr(model, "dual_gap_", np.nan)), 0.0)
+    yield [
+        f"{objective}relative duality gap {gap:.1e}, {status.name}: {status.value}"
+        for objective, gap, status in zip(objectives, gaps, statuses, strict=True)
+    ]

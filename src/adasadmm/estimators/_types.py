@@ -1,0 +1,88 @@
+"""Types of the estimators' parameters, and what fitting and predicting need to know about an estimator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ..graphs import Graph
+from ..solvers import Solver
+from ..sources import Source
+
+__all__ = [
+    "Eta",
+    "FittedModel",
+    "Folds",
+    "GraphLike",
+    "LossLike",
+    "MatrixLike",
+    "Parameters",
+    "PenaltyLike",
+    "RandomState",
+    "RowsLike",
+    "ScoringLike",
+    "SolverLike",
+    "StructureMatrix",
+    "ValidRows",
+]
+
+MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix  # also data frames
+RowsLike: TypeAlias = MatrixLike | Source
+ValidRows: TypeAlias = np.ndarray | sp.csr_array  # after scikit-learn's validation
+LossLike: TypeAlias = str | tuple  # a name, or the named tuple of a loss
+PenaltyLike: TypeAlias = str | tuple
+SolverLike: TypeAlias = str | Solver
+Eta: TypeAlias = str | float | tuple  # "auto", a number, or the named tuple of a step size
+RandomState: TypeAlias = int | np.random.RandomState | None
+StructureMatrix: TypeAlias = str | MatrixLike | tuple[MatrixLike, Sequence] | Callable[[int], MatrixLike]
+
+
+class NetworkxGraph(Protocol):
+    """The members of a networkx graph that are used, so that networkx need not be installed."""
+
+    nodes: Any
+    edges: Any
+
+
+class Splitter(Protocol):
+    """A cross-validation splitter of scikit-learn."""
+
+    def split(self, X: MatrixLike, y: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Iterator[tuple]: ...
+
+
+GraphLike: TypeAlias = str | os.PathLike[str] | tuple | MatrixLike | Graph | NetworkxGraph | Callable[[ValidRows], Any]
+Folds: TypeAlias = int | Splitter | Iterable[tuple] | None
+ScoringLike: TypeAlias = str | Callable[..., float] | None
+
+
+class Parameters(Protocol):
+    """The constructor parameters from which one linear function is fitted."""
+
+    loss: LossLike
+    solver: SolverLike
+    eta: Eta
+    beta: str | float
+    a: float
+    max_iter: int | None
+    tol: float
+    batch_size: str | int
+    average: str
+    shuffle: bool
+    fit_intercept: bool
+    verbose: int
+
+
+class FittedModel(Protocol):
+    """A fitted linear model."""
+
+    intercept_: np.ndarray | float
+
+    @property
+    def clusters_(self) -> np.ndarray: ...
+
+    def _dense_coef(self) -> np.ndarray: ...
