@@ -105,7 +105,7 @@ def test_the_settings_are_those_of_the_run(finished, tmp_path):
     more = ("--algorithms", "sadmm,sgd", "--epochs", "0.01", "--w-step", "linearized", "--exact-root")
     assert run(tmp_path, *more) == 0  # 455 rows: no whole number of rows
     text = (tmp_path / "table.md").read_text()
-    assert "0.01 and 1, rows" in text and "linearised: no system" in text and "taken anew at every step" in text
+    assert "0.01 and 1, rows" in text and "linearised: no linear system" in text and "recomputed at every step" in text
     assert {round(455 * record["epochs"]) for record in records(tmp_path)} == {round(4.55)}
     assert "2 and 1, rows" in (finished / "table.md").read_text()
 
@@ -348,7 +348,7 @@ def test_claims_follow_from_the_figures():
     assert verdicts[:3] == ["holds on 1 of 1"] * 3
     assert verdicts[3] == "fails on 1 of 1"  # 0.2 at a quarter of an epoch, 0.1 + 0.03 allowed
     assert verdicts[4:6] == ["holds on 1 of 1"] * 2
-    assert verdicts[6].startswith("not decided") and "sadmm-sqrt" in verdicts[6]
+    assert verdicts[6].startswith("not checked") and "sadmm-sqrt" in verdicts[6]
     reverse = [
         record("sadmm", 0.1, 9.0),
         record("ada-diag", 0.2, 99.0),
@@ -368,7 +368,7 @@ def test_a_claim_compares_the_seeds_that_all_have_and_nothing_that_was_not_reach
     assert claims(papers + lucky)[0].evidence["data"] == "objective: diagonal 0.3, full 0.2, SADMM 0.9"
     short = [{**one, "trace": {name: column[:1] for name, column in one["trace"].items()}} for one in papers]
     early = claims(short)[1]
-    assert early.verdict == "not decided: needs sadmm, ada-diag, ada-full in one run of 0.25 epochs or more"
+    assert early.verdict == "not checked: needs sadmm, ada-diag, ada-full in one run of 0.25 epochs or more"
     unknown = [{**one, "optimum": None} for one in [*papers, record("sadmm-sqrt", 0.4)]]
     assert [claim.state for claim in claims(unknown)][::6] == ["holds", "open"]
 

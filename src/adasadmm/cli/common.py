@@ -90,6 +90,11 @@ class _Formatter(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if text.startswith("Examples") else super()._fill_text(text, width, indent)
 
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += 2  # argparse does not count the indentation of commands
+
 
 def add_command(commands: Commands, name: str, run: Run, help: str, about: str, examples: Sequence[str]) -> Parser:
     """Add a command whose ``--help`` has a description and examples."""

@@ -91,7 +91,10 @@ def _add_solver_options(parser: Parser) -> None:
         "most --tol; it is ada-diag if they do not, come from standard input, or --epochs is given",
     )
     parser.add_argument(
-        "--tol", type=not_negative, default=1e-3, help="relative duality gap at which the solver stops (default: 1e-3)"
+        "--tol",
+        type=not_negative,
+        default=1e-3,
+        help="relative duality gap at which auto, admm and alm stop (default: 1e-3)",
     )
     parser.add_argument(
         "--epochs",
@@ -105,9 +108,7 @@ def _add_solver_options(parser: Parser) -> None:
     parser.add_argument("--checkpoint", type=Path, metavar="DIR", help="save to DIR every 60 s and on Ctrl-C")
     parser.add_argument("--resume", action="store_true", help="resume the run saved in --checkpoint, if there is one")
     parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Dask scheduler, tcp://host:port; its workers read the files",
+        "--scheduler", metavar="ADDRESS", help="Dask scheduler, tcp://host:port; workers read the files"
     )
 
 

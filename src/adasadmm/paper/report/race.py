@@ -1,4 +1,4 @@
-"""Time against accuracy as a picture: a panel for each data set, a line for each solver."""
+"""The figure of the benchmark: suboptimality against time, one panel per data set, one line per solver."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .figure import STYLE, save
 
 __all__ = ["ACCURACIES", "Lane", "write_race"]
 
-ACCURACIES = (1e-2, 1e-3, 1e-4)  # above the optimum, relative to it
-LEAST, MOST = 0.05 * ACCURACIES[-1], 10.0  # what lies beyond is not shown
+ACCURACIES = (1e-2, 1e-3, 1e-4)  # relative suboptimality
+LEAST, MOST = 0.05 * ACCURACIES[-1], 10.0  # limits of the axis
 PANELS_A_ROW, LEGEND_COLUMNS = 2, {1: 2, 2: 5}
 PEER_MARKS = ("o", "s", "^", "D")
 
 
 class Lane(NamedTuple):
-    """What a solver reached on a data set, and when. ``kind``: "auto", "ours" or "peer"."""
+    """The accuracy of a solver on a data set over time. ``kind`` is "auto", "ours" or "peer"."""
 
     dataset: str
     solver: str
@@ -26,7 +26,7 @@ class Lane(NamedTuple):
     above: list[float]
 
     def seconds_to(self, accuracy: float) -> float | None:
-        """The least time in which it was that near to the optimum; None if it never was."""
+        """Return the shortest time to an accuracy, or None if it was not reached."""
         times = [seconds for seconds, above in zip(self.seconds, self.above, strict=True) if above <= accuracy]
         return min(times, default=None)
 
@@ -46,7 +46,7 @@ def _draw(lanes: list[Lane]) -> Any:
     looks = _looks(lanes)
     columns = min(PANELS_A_ROW, len(names))
     rows = -(-len(names) // columns)
-    entries = -(-len(looks) // LEGEND_COLUMNS[columns])  # above each other in the legend
+    entries = -(-len(looks) // LEGEND_COLUMNS[columns])  # rows of the legend
     figure = Figure(figsize=(5.2 * columns, 0.3 + 0.2 * entries + 3.4 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
     for ax in axes.flat[len(names) :]:
@@ -73,7 +73,7 @@ def _panel(ax: Any, lanes: list[Lane], looks: dict[str, dict[str, Any]]) -> None
 
 
 def _looks(lanes: list[Lane]) -> dict[str, dict[str, Any]]:
-    """A colour for each solver; those that are given a tolerance with a mark for each."""
+    """Choose the colour of each solver; solvers run at several tolerances get a marker per tolerance."""
     kinds = {lane.solver: lane.kind for lane in lanes}
     peers = [solver for solver, kind in kinds.items() if kind == "peer"]
     looks: dict[str, dict[str, Any]] = {}
