@@ -91,7 +91,7 @@ def test_without_matplotlib_and_cvxpy_it_says_what_is_left_out(drawn_lots, tmp_p
     ("arguments", "message"),
     [
         (["--datasets", "breast"], "there is no data set 'breast'. Did you mean 'breast_cancer'?"),
-        (["--datasets", "splice", "--data-dir", "/nowhere"], "data_dir is /nowhere, which does not exist"),
+        (["--datasets", "splice", "--data-dir", "/nowhere"], "--data-dir is /nowhere, which does not exist"),
     ],
 )
 def test_a_wrong_data_set_is_one_sentence_and_exit_code_2(arguments, message, tmp_path, capsys):

@@ -97,7 +97,7 @@ def test_a_folder_that_is_not_there_is_an_error_that_says_what_to_set(folder, tm
     with pytest.raises(datasets.DatasetError, match="set the environment variable ADASADMM_CASES"):
         datasets.fetch_case("rent")
     monkeypatch.setenv("ADASADMM_DATA", str(tmp_path / "other" / "data"))
-    with pytest.raises(datasets.DatasetError, match=r"other/cases, beside .*, does not exist: set ADASADMM_CASES"):
+    with pytest.raises(datasets.DatasetError, match=r"other/cases, next to .*, does not exist: set ADASADMM_CASES"):
         datasets.fetch_case("rent")
 
 

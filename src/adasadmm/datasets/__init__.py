@@ -6,7 +6,8 @@ digest and raise `DatasetError` if they differ.
 """
 
 from .cases import Case, case_names, fetch_case, table_digest
-from .paper import BUNDLED, PAPER, Dataset, DatasetError, check_name, digest, load, whereabouts
+from .paper import BUNDLED, PAPER, Dataset, DatasetError, check_name, load, whereabouts
+from .values import digest
 
 __all__ = [
     "BUNDLED",

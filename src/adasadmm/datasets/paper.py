@@ -15,21 +15,18 @@ import os
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
-if TYPE_CHECKING:
-    from requests import Response
+from .download import download
+from .values import canonical, digest
 
-__all__ = ["BUNDLED", "PAPER", "Dataset", "DatasetError", "check_name", "digest", "load", "whereabouts"]
+__all__ = ["BUNDLED", "PAPER", "Dataset", "DatasetError", "check_name", "load", "whereabouts"]
 
 PAPER = ("a9a", "mushrooms", "news20", "splice", "svmguide3", "w8a")  # in the order of the paper's tables
 BUNDLED = ("breast_cancer", "digits")
-
-Rows: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 _ROWEIS = "https://www.cs.nyu.edu/~roweis/data/"
@@ -188,45 +185,6 @@ def check_name(name: str, known: Sequence[str] = (*PAPER, *BUNDLED), what: str =
     raise ValueError(f"there is no {what} {name!r}.{hint} There are: {', '.join(known)}")
 
 
-def digest(X: Rows, y: ArrayLike) -> str:
-    """Compute the SHA-256 digest of rows and labels.
-
-    It does not depend on whether zeros are stored, on the order of entries within a row, or on the file format.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n, d)
-        The rows.
-    y : array-like of shape (n,)
-        The labels.
-
-    Returns
-    -------
-    str
-        The digest, 64 hexadecimal digits.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> from adasadmm import datasets
-    >>> X = [[0.0, 1.0], [2.0, 0.0]]
-    >>> datasets.digest(X, [1, -1]) == datasets.digest(sp.csr_array(X), [1.0, -1.0])
-    True
-    """
-    rows = _canonical(X)
-    pieces = ((rows.shape, "<i8"), (rows.indptr, "<i8"), (rows.indices, "<i4"), (rows.data, "<f8"), (y, "<f8"))
-    return hashlib.sha256(b"".join(np.asarray(piece).astype(kind).tobytes() for piece, kind in pieces)).hexdigest()
-
-
-def _canonical(X: Rows) -> sp.csr_array:
-    """Return a copy with sorted entries, no duplicates and no stored zeros, and with 32-bit indices."""
-    rows = sp.csr_array(X, dtype=np.float64, copy=True)
-    rows.indptr, rows.indices = rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    return rows
-
-
 def _bundled(name: str) -> Dataset:
     from sklearn.datasets import load_breast_cancer, load_digits
 
@@ -275,9 +233,7 @@ def whereabouts(name: str, data_dir: str | os.PathLike[str] | None = None) -> st
     if name in BUNDLED:
         return "bundled with scikit-learn"
     places = _places(data_dir).values()
-    return next(
-        (str(folder) for folder in places if not _lacking(name, folder)), "not on this machine; load downloads it"
-    )
+    return next((str(folder) for folder in places if not _lacking(name, folder)), "not found; load downloads it")
 
 
 def _find(folder: Path, file: str) -> Path | None:
@@ -291,38 +247,18 @@ def _lacking(name: str, folder: Path) -> list[str]:
 
 
 def _downloaded(name: str, cache: Path | None) -> Dataset:
-    """Download the missing files and read the data set; delete the downloads if its values are not the published ones."""
+    """Download missing files and read the data set; delete the downloads if the values are not the published ones."""
     if cache is None:
         raise ImportError('downloading needs pooch: pip install "adasadmm[data]"')
     fresh: list[Path] = []
     try:
         for file in _lacking(name, cache):
-            fresh.append(_download(_KNOWN[name].home, file, cache))
+            fresh.append(download(_KNOWN[name].home, file, cache))
         return _read(name, cache, f"downloaded into {cache}", "The downloaded files were deleted; try again later.")
     except BaseException:
         for path in fresh:
             path.unlink(missing_ok=True)
         raise
-
-
-def _download(home: str, file: str, folder: Path) -> Path:
-    """Download one file; pooch renames it only when it is complete."""
-    import pooch
-
-    downloader = pooch.HTTPDownloader(timeout=30, hooks={"response": _refuse_http})
-    try:
-        return Path(pooch.create(folder, home, registry={file: None}).fetch(file, downloader=downloader))
-    except OSError as error:
-        root: BaseException = error  # the root of the chain is the most specific: no such host, no space left
-        while (deeper := root.__cause__ or root.__context__) is not None:
-            root = deeper
-        raise OSError(f"{home}{file}: {str(root)[:200] or type(root).__name__}") from error
-
-
-def _refuse_http(response: Response, *_: object, **__: object) -> None:
-    """Raise if a redirect left https."""
-    if not response.url.startswith("https://"):
-        raise OSError(f"redirected to {response.url}, which is not https")
 
 
 def _missing(name: str, places: dict[str, Path], why: Exception) -> DatasetError:
@@ -344,7 +280,7 @@ def _read(name: str, folder: Path, source: str, advice: str) -> Dataset:
         except (ValueError, OSError, EOFError, zlib.error) as error:
             raise DatasetError(f"{path} cannot be used: {error}. {advice}") from error
     rows, labels, names = zip(*contents, strict=True)
-    X, label = _canonical(sp.vstack(rows)), np.concatenate(labels)
+    X, label = canonical(sp.vstack(rows)), np.concatenate(labels)
     y = np.where(label == label.max(), 1.0, -1.0)  # labels are -1 and 1, or 1 and 2
     found, expected = digest(X, y), _DIGESTS[name]
     if found != expected:
