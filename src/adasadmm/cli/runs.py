@@ -122,17 +122,17 @@ def _bench(options: argparse.Namespace) -> int:
     records, found = [], []
     for name in names:
         try:
-            course = bench.course(name, options.data_dir, options.loss)
+            instance = bench.instance(name, options.data_dir, options.loss)
         except datasets.DatasetError as error:
             raise Wrong(str(error)) from None
-        show(bench.heading(course), flush=True)
-        lanes = []
-        for lane in bench.lanes(course, limits):
-            show(bench.line(lane), flush=True)
-            lanes.append(lane)
+        show(bench.heading(instance), flush=True)
+        timings = []
+        for timing in bench.timings(instance, limits):
+            show(bench.line(timing), flush=True)
+            timings.append(timing)
         show()
-        records.append(bench.record(course, lanes))
-        found += lanes
+        records.append(bench.record(instance, timings))
+        found += timings
     files = bench.write(records, found, options.out)
     if options.json:
         print(json.dumps(records))

@@ -29,23 +29,23 @@ from ..solvers import ADMM, ALM, SADMM, AdaSADMM, Solver
 from . import peers
 from .cells import learnt_graph, scaled
 from .report.compare import DASH
-from .report.race import ACCURACIES, Lane, write_race
+from .report.timings import ACCURACIES, Timing, write_timings
 from .settings import POINTS_AN_EPOCH, SCALED
 
 __all__ = [
     "LOSSES",
     "PRESET",
     "SOLVERS",
-    "Course",
+    "Instance",
     "Limits",
-    "course",
     "heading",
-    "lanes",
+    "instance",
     "line",
     "missing",
     "problem_of",
     "record",
     "rows_and_graph",
+    "timings",
     "write",
 ]
 
@@ -72,7 +72,7 @@ class Limits(NamedTuple):
     seconds: float = 5.0
 
 
-class Course(NamedTuple):
+class Instance(NamedTuple):
     """The problem that all solvers run on, with its certified optimum."""
 
     name: str
@@ -103,71 +103,75 @@ def problem_of(X: Any, y: np.ndarray, edges: np.ndarray, loss: str) -> Problem:
     return Problem(X, y, loss=LOSSES[loss], penalty=L1(1.0 / n), A=A, gamma=1.0 / n)
 
 
-def course(name: str, data_dir: str | None = None, loss: str = "hinge") -> Course:
+def instance(name: str, data_dir: str | None = None, loss: str = "hinge") -> Instance:
     """Load a data set, learn its graph, and solve the problem to a relative gap of 1e-8."""
     X, y, edges = rows_and_graph(name, data_dir)
     problem = problem_of(X, y, edges, loss)
     optimum = solve(problem, ALM(), tol=OPTIMUM_TOL).certificate
     assert optimum is not None
-    return Course(name, X, y, edges, loss, problem, optimum)
+    return Instance(name, X, y, edges, loss, problem, optimum)
 
 
-def lanes(course: Course, limits: Limits) -> Iterator[Lane]:
-    """Run each solver and yield its lane as soon as it is finished."""
-    yield _automatic(course)
+def timings(instance: Instance, limits: Limits) -> Iterator[Timing]:
+    """Run each solver and yield its timing as soon as it is finished."""
+    yield _automatic(instance)
     for label, solver in SOLVERS.values():
-        yield _followed(course, label, solver, limits)
-    found = peers.installed(course.loss)
+        yield _followed(instance, label, solver, limits)
+    found = peers.installed(instance.loss)
     if found:
-        by_cvxpy = peers.by_cvxpy(course.X, course.y, course.edges, course.loss)
+        by_cvxpy = peers.by_cvxpy(instance.X, instance.y, instance.edges, instance.loss)
         for name in found:
-            yield _by_tolerance(course, f"CVXPY, {peers.CVXPY[name].label}", functools.partial(by_cvxpy, name), limits)
+            yield _by_tolerance(
+                instance, f"CVXPY, {peers.CVXPY[name].label}", functools.partial(by_cvxpy, name), limits
+            )
 
 
-def _automatic(course: Course) -> Lane:
+def _automatic(instance: Instance) -> Timing:
     """Time the whole ``fit`` of the estimator with default settings, except ``tol``."""
-    lane = Lane(course.name, 'solver="auto"', "auto", [], [])
+    timing = Timing(instance.name, 'solver="auto"', "auto", [], [])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        GraphGuidedClassifier(course.edges, loss=course.loss, fit_intercept=False, max_iter=1).fit(course.X, course.y)
+        GraphGuidedClassifier(instance.edges, loss=instance.loss, fit_intercept=False, max_iter=1).fit(
+            instance.X, instance.y
+        )
         for tol in ACCURACIES:
-            model = GraphGuidedClassifier(course.edges, loss=course.loss, fit_intercept=False, tol=tol)
-            seconds, model = _timed(model.fit, course.X, course.y)
-            _note(lane, seconds, course.above(model.coef_[0]))
-    return lane
+            model = GraphGuidedClassifier(instance.edges, loss=instance.loss, fit_intercept=False, tol=tol)
+            seconds, model = _timed(model.fit, instance.X, instance.y)
+            _note(timing, seconds, instance.above(model.coef_[0]))
+    return timing
 
 
-def _followed(course: Course, label: str, solver: Solver, limits: Limits) -> Lane:
+def _followed(instance: Instance, label: str, solver: Solver, limits: Limits) -> Timing:
     """Run one of the package's solvers and record its objective; the clock stops while it is evaluated."""
-    lane = Lane(course.name, label, "ours", [], [])
+    timing = Timing(instance.name, label, "ours", [], [])
     batch = solver.uses_all_rows
 
     def observe(snapshot: Snapshot) -> bool:
-        _note(lane, snapshot.seconds, course.above(snapshot.w if batch else snapshot.w_average))
-        return lane.above[-1] <= 0.1 * ACCURACIES[-1] or snapshot.seconds > limits.seconds
+        _note(timing, snapshot.seconds, instance.above(snapshot.w if batch else snapshot.w_average))
+        return timing.above[-1] <= 0.1 * ACCURACIES[-1] or snapshot.seconds > limits.seconds
 
     solve(
-        course.problem,
+        instance.problem,
         solver,
         epochs=MOST_ITERATIONS if batch else limits.epochs,
         tol=0.01 * ACCURACIES[-1] if batch else None,
         trace_every=1.0 if batch else max(1.0 / POINTS_AN_EPOCH, limits.epochs / POINTS),
         callback=observe,
     )
-    return lane
+    return timing
 
 
-def _by_tolerance(course: Course, label: str, find: Callable[..., np.ndarray | None], limits: Limits) -> Lane:
+def _by_tolerance(instance: Instance, label: str, find: Callable[..., np.ndarray | None], limits: Limits) -> Timing:
     """Run a peer at decreasing tolerances, until it is accurate enough or reaches the time limit."""
-    lane = Lane(course.name, label, "peer", [], [])
+    timing = Timing(instance.name, label, "peer", [], [])
     find(TOLERANCES[0], limits.seconds)  # the first call loads libraries, which is not timed
     for tol in TOLERANCES:
         seconds, w = _timed(find, tol, limits.seconds)
         if w is not None:
-            _note(lane, seconds, course.above(w))
-        if (w is not None and lane.above[-1] <= ACCURACIES[-1]) or seconds > limits.seconds:
+            _note(timing, seconds, instance.above(w))
+        if (w is not None and timing.above[-1] <= ACCURACIES[-1]) or seconds > limits.seconds:
             break
-    return lane
+    return timing
 
 
 def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
@@ -181,49 +185,50 @@ def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
     return statistics.median(times), outcome
 
 
-def _note(lane: Lane, seconds: float, above: float) -> None:
+def _note(timing: Timing, seconds: float, above: float) -> None:
     if math.isfinite(above):
-        lane.seconds.append(seconds)
-        lane.above.append(above)
+        timing.seconds.append(seconds)
+        timing.above.append(above)
 
 
-def record(course: Course, found: list[Lane]) -> dict[str, Any]:
+def record(instance: Instance, found: list[Timing]) -> dict[str, Any]:
     """Return the entry of a data set in results.json."""
-    n, d = course.X.shape
+    n, d = instance.X.shape
     return {
-        "dataset": course.name,
+        "dataset": instance.name,
         "rows": n,
         "features": d,
-        "edges": len(course.edges),
-        "loss": course.loss,
-        "optimum": course.optimum.primal,
-        "optimum_gap": course.optimum.relative_gap,
+        "edges": len(instance.edges),
+        "loss": instance.loss,
+        "optimum": instance.optimum.primal,
+        "optimum_gap": instance.optimum.relative_gap,
         "solvers": [
             {
-                "solver": lane.solver,
-                "seconds_to": {f"{100 * accuracy:g} %": lane.seconds_to(accuracy) for accuracy in ACCURACIES},
-                "seconds": lane.seconds,
-                "above": lane.above,
+                "solver": timing.solver,
+                "seconds_to": {f"{100 * accuracy:g} %": timing.seconds_to(accuracy) for accuracy in ACCURACIES},
+                "seconds": timing.seconds,
+                "above": timing.above,
             }
-            for lane in found
+            for timing in found
         ],
     }
 
 
-def heading(course: Course) -> str:
+def heading(instance: Instance) -> str:
     """Return a description of the problem and the header of its table."""
-    n, d = course.X.shape
+    n, d = instance.X.shape
     head = "".join(f"{f'to {100 * accuracy:g} %':>12}" for accuracy in ACCURACIES)
     return (
-        f"{course.name}: {n:,} rows, {d} features, {len(course.edges)} edges, {course.loss} loss; "
-        f"optimum {course.optimum.primal:.6g}, certified to {course.optimum.relative_gap:.0e}\n{'seconds':<28}{head}"
+        f"{instance.name}: {n:,} rows, {d} features, {len(instance.edges)} edges, {instance.loss} loss; "
+        f"optimum {instance.optimum.primal:.6g}, certified to {instance.optimum.relative_gap:.0e}\n"
+        f"{'seconds':<28}{head}"
     )
 
 
-def line(lane: Lane) -> str:
+def line(timing: Timing) -> str:
     """Return the line of a solver in the table."""
-    times = (lane.seconds_to(accuracy) for accuracy in ACCURACIES)
-    return f"{lane.solver:<28}" + "".join(f"{DASH if found is None else f'{found:.3g}':>12}" for found in times)
+    times = (timing.seconds_to(accuracy) for accuracy in ACCURACIES)
+    return f"{timing.solver:<28}" + "".join(f"{DASH if found is None else f'{found:.3g}':>12}" for found in times)
 
 
 def missing(loss: str) -> list[str]:
@@ -236,9 +241,9 @@ def missing(loss: str) -> list[str]:
     return hints
 
 
-def write(records: list[dict[str, Any]], found: list[Lane], out: Path) -> list[Path]:
+def write(records: list[dict[str, Any]], found: list[Timing], out: Path) -> list[Path]:
     """Write results.json and, if matplotlib is installed, the figure."""
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / "results.json", json.dumps(records, indent=1, allow_nan=False))
-    drawn = write_race(found, out) if importlib.util.find_spec("matplotlib") else []
+    drawn = write_timings(found, out) if importlib.util.find_spec("matplotlib") else []
     return [out / "results.json", *drawn]
