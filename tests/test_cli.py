@@ -148,7 +148,10 @@ def test_a_fault_of_our_own_is_one_line_and_with_debug_a_traceback(monkeypatch, 
     ],
 )
 def test_messages_name_options_instead_of_python_parameters(message, shown):
-    assert in_options(message) == shown
+    options = cli._parser().parse_args(["fit", "rows.csv", "--model", "m"])
+    options.data_dir = None  # an option of reproduce and bench
+    assert in_options(message, options) == shown
+    assert in_options(message, argparse.Namespace()) == message
 
 
 def test_ctrl_c_is_130(monkeypatch, capsys):

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     options.command = shlex.join(["adasadmm", *(sys.argv[1:] if arguments is None else arguments)])
     try:
-        with plain_warnings():
+        with plain_warnings(options):
             return options.run(options)
     except BrokenPipeError:  # `adasadmm ... | head`: the pipe was closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -47,20 +47,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.debug:
             raise
         code, message = _explained(error)
-        print(f"adasadmm: {message}", file=sys.stderr)
+        print(f"adasadmm: {in_options(message, options)}", file=sys.stderr)
         return code
 
 
 def _explained(error: Exception) -> tuple[int, str]:
     """Return the exit code and the one-line message of an error."""
     if isinstance(error, Wrong):
-        return 2, in_options(str(error))
+        return 2, str(error)
     if isinstance(error, FileNotFoundError):
         return 2, f"there is no file {error.filename}: check the name and the current folder"
     if isinstance(error, OSError):
         return 1, f"{error.strerror or error}: {error.filename or 'while writing'}"
     if isinstance(error, (Failed, ImportError)):
-        return 1, in_options(str(error))
+        return 1, str(error)
     if isinstance(error, MemoryError):
         return 1, f"not enough memory: {error or 'use fewer rows or features'}"
     advice = "this is a bug in adasadmm: please report it with the output of --debug and of adasadmm info"

@@ -39,14 +39,14 @@ __all__ = [
 Run = Callable[[argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
-# Parameters of Python functions that error messages name, and the options that set them.
+# Parameters of Python functions that error messages name, the options that set them, and their attributes.
 OPTIONS = {
-    "resume=True": "--resume",
-    "max_iter": "--epochs (with --solver)",
-    "tol": "--tol",
-    "data_dir": "--data-dir",
-    "n_features": "--n-features",
-    "most_expansion": "--most-expansion",
+    "resume=True": ("--resume", "resume"),
+    "max_iter": ("--epochs (with --solver)", "solver"),
+    "tol": ("--tol", "tol"),
+    "data_dir": ("--data-dir", "data_dir"),
+    "n_features": ("--n-features", "n_features"),
+    "most_expansion": ("--most-expansion", "most_expansion"),
 }
 
 
@@ -228,24 +228,27 @@ def print_figures(figures: dict[str, Any], as_json: bool) -> None:
         print(f"{name.replace('_', ' ')}: {value}")
 
 
-def in_options(message: str) -> str:
-    """Replace the Python parameters in a message by the options that set them: "resume=True" by "--resume"."""
+def in_options(message: str, options: argparse.Namespace) -> str:
+    """Replace the Python parameters in a message by the options of the command: "resume=True" by "--resume"."""
+    known = {name: option for name, (option, attribute) in OPTIONS.items() if hasattr(options, attribute)}
+    if not known:
+        return message
 
     def option(found: re.Match[str]) -> str:
-        name, value = found.groups()
-        return OPTIONS[name] + (" " if value else "")
+        name, equals = found.groups()
+        return known[name] + (" " if equals else "")
 
-    names = "|".join(map(re.escape, OPTIONS))
+    names = "|".join(map(re.escape, known))
     # Not inside paths, quotes or longer names.
     return re.sub(rf"(?<![\w/.'\"-])({names})(?![\w/'\"-])(?!\.\w)(=)?", option, message)
 
 
 @contextlib.contextmanager
-def plain_warnings() -> Iterator[None]:
+def plain_warnings(options: argparse.Namespace) -> Iterator[None]:
     """Print warnings on one line each, without their source code."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *_: print(
-            f"adasadmm: warning: {in_options(str(message))}", file=sys.stderr
+            f"adasadmm: warning: {in_options(str(message), options)}", file=sys.stderr
         )
         yield
