@@ -15,7 +15,7 @@ import pytest
 from adasadmm import ADMM, datasets, solve
 from adasadmm.cli import main
 from adasadmm.paper import bench, peers
-from adasadmm.paper.report.race import ACCURACIES, Lane
+from adasadmm.paper.report.timings import ACCURACIES, Timing
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 
@@ -36,12 +36,12 @@ def finished(tmp_path_factory):
 @pytest.fixture
 def drawn_lots(monkeypatch):
     """A race without running: two solvers, one of which never comes near."""
-    good, bad = Lane("digits", "good", "ours", [1.0, 2.0], [0.5, 5e-4]), Lane("digits", "bad", "peer", [3.0], [0.2])
+    good, bad = Timing("digits", "good", "ours", [1.0, 2.0], [0.5, 5e-4]), Timing("digits", "bad", "peer", [3.0], [0.2])
     problem = bench.problem_of(np.eye(4), np.ones(4), np.array([[0, 1]]), "hinge")
     optimum = solve(problem, ADMM()).certificate
-    course = bench.Course("digits", np.eye(4), np.ones(4), np.array([[0, 1]]), "hinge", problem, optimum)
-    monkeypatch.setattr(bench, "course", lambda *_: course)
-    monkeypatch.setattr(bench, "lanes", lambda *_: iter([good, bad]))
+    instance = bench.Instance("digits", np.eye(4), np.ones(4), np.array([[0, 1]]), "hinge", problem, optimum)
+    monkeypatch.setattr(bench, "instance", lambda *_: instance)
+    monkeypatch.setattr(bench, "timings", lambda *_: iter([good, bad]))
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_without_matplotlib_and_cvxpy_it_says_what_is_left_out(drawn_lots, tmp_p
     ("arguments", "message"),
     [
         (["--datasets", "breast"], "there is no data set 'breast'. Did you mean 'breast_cancer'?"),
-        (["--datasets", "splice", "--data-dir", "/nowhere"], "data_dir is /nowhere, which does not exist"),
+        (["--datasets", "splice", "--data-dir", "/nowhere"], "--data-dir is /nowhere, which does not exist"),
     ],
 )
 def test_a_wrong_data_set_is_one_sentence_and_exit_code_2(arguments, message, tmp_path, capsys):
@@ -115,8 +115,8 @@ def test_the_peers_solve_the_same_problem(loss):
 
 
 def test_a_time_is_the_least_at_which_the_accuracy_was_met():
-    lane = Lane("digits", "one", "ours", [1.0, 2.0, 3.0], [5e-3, 2e-2, 5e-4])
-    assert [lane.seconds_to(accuracy) for accuracy in ACCURACIES] == [1.0, 3.0, None]
+    timing = Timing("digits", "one", "ours", [1.0, 2.0, 3.0], [5e-3, 2e-2, 5e-4])
+    assert [timing.seconds_to(accuracy) for accuracy in ACCURACIES] == [1.0, 3.0, None]
 
 
 @pytest.mark.slow

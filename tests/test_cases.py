@@ -97,7 +97,7 @@ def test_a_folder_that_is_not_there_is_an_error_that_says_what_to_set(folder, tm
     with pytest.raises(datasets.DatasetError, match="set the environment variable ADASADMM_CASES"):
         datasets.fetch_case("rent")
     monkeypatch.setenv("ADASADMM_DATA", str(tmp_path / "other" / "data"))
-    with pytest.raises(datasets.DatasetError, match=r"other/cases, beside .*, does not exist: set ADASADMM_CASES"):
+    with pytest.raises(datasets.DatasetError, match=r"other/cases, next to .*, does not exist: set ADASADMM_CASES"):
         datasets.fetch_case("rent")
 
 
@@ -121,7 +121,7 @@ def test_a_missing_file_is_named_with_its_origin(folder):
         (EDGES[: EDGES.index(b"02")], "it has 1 x 3 values, expected 2 x 3"),
         (EDGES.replace(b"01,0.1", b"01,0.1,7"), "cannot be used"),
         (EDGES + b"03,1,2020-01-03\n", "it has 3 x 3 values, expected 2 x 3"),
-        (EDGES + b" " * 900, "it holds more than 900 bytes, too many for 2 x 3 values"),
+        (EDGES + b" " * 900, "it has more than 900 bytes, too many for 2 x 3 values"),
         (b"", "cannot be used"),
         (b"\xff\xfe\n" * 3, "cannot be used"),
     ],

@@ -15,6 +15,7 @@ import pytest
 
 from adasadmm import cli, load_model
 from adasadmm.cli import main
+from adasadmm.cli.common import in_options
 from adasadmm.cli.complete import SHELLS
 
 COMMANDS = ("demo", "fit", "predict", "graph", "reproduce", "bench", "info", "completion")
@@ -81,7 +82,7 @@ def test_the_examples_in_help_can_be_parsed():
         ([], "the following arguments are required: COMMAND"),
         (["nothing"], "invalid choice: 'nothing'"),
         (["fit", "rows.csv"], "the following arguments are required: --model"),
-        (["fit", "rows.csv", "--model", "m", "--alpha", "-1"], "--alpha: must be a number, at least 0, got -1"),
+        (["fit", "rows.csv", "--model", "m", "--alpha", "-1"], "--alpha: must be a number >= 0, got -1"),
         (["demo", "--epochs", "0"], "--epochs: must be a positive number, got 0"),
     ],
 )
@@ -100,19 +101,19 @@ def test_a_wrong_call_is_one_line_and_exit_code_2(command, message, capsys):
         (["fit", "rows.csv", "--target", "outcome", "--model", "m"], 1, "column 'id' holds 'p0', which is no number"),
         (["fit", "rows.txt", "--model", "m"], 1, "no svmlight text; a table must have a name in .csv"),
         (["fit", "hole.csv", "--target", "y", "--model", "m"], 1, "line 3: column 'b' is empty"),
-        ([*FIT, "--loss", "squared"], 2, "are texts such as 'bad': --loss hinge or logistic fits classes"),
+        ([*FIT, "--loss", "squared"], 2, "are text, such as 'bad': use --loss hinge or logistic for classes"),
         (
             ["fit", "rows.csv", "--target", "debt", "--drop", "id,outcome", "--model", "m"],
             2,
-            "--loss squared fits numbers",
+            "use --loss squared for a regression",
         ),
         ([*FIT, "--drop", "ident"], 2, "rows.csv has no column 'ident' to drop"),
         ([*FIT, "--graph", "chian"], 2, "Did you mean 'chain'?"),
         ([*FIT, "--graph", "wrong.csv"], 2, "did you mean 'income'?"),
-        ([*FIT, "--model", "rows.csv/m.skops"], 2, "choose another place with --model"),
+        ([*FIT, "--model", "rows.csv/m.skops"], 2, "choose another file with --model"),
         (["predict", "rows.csv", "rows.csv"], 1, "rows.csv is not a model: "),
-        (["bench", "--out", "rows.csv/out"], 2, "cannot write into rows.csv/out"),
-        (["demo", "--out", "rows.csv/out"], 2, "cannot write into rows.csv/out"),
+        (["bench", "--out", "rows.csv/out"], 2, "cannot write to rows.csv/out"),
+        (["demo", "--out", "rows.csv/out"], 2, "cannot write to rows.csv/out"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(table, command, code, message, capsys):
@@ -134,6 +135,23 @@ def test_a_fault_of_our_own_is_one_line_and_with_debug_a_traceback(monkeypatch, 
     assert code == 1 and "RuntimeError: oh no" in line and "--debug" in line
     with pytest.raises(RuntimeError):
         main(["info", "--debug"])
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("a folder holds a run: resume=True continues it", "a folder holds a run: --resume continues it"),
+        ("say n_features=6", "say --n-features 6"),
+        ("data_dir is /data/n_features.csv", "--data-dir is /data/n_features.csv"),
+        ("column 'tol' of total", "column 'tol' of total"),
+        ("the gap is above tol=0.001: raise tol.", "the gap is above --tol 0.001: raise --tol."),
+    ],
+)
+def test_messages_name_options_instead_of_python_parameters(message, shown):
+    options = cli._parser().parse_args(["fit", "rows.csv", "--model", "m"])
+    options.data_dir = None  # an option of reproduce and bench
+    assert in_options(message, options) == shown
+    assert in_options(message, argparse.Namespace()) == message
 
 
 def test_ctrl_c_is_130(monkeypatch, capsys):

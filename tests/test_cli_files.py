@@ -95,7 +95,7 @@ def test_a_stream_tells_its_progressive_loss_and_is_partial_fit(folder, tmp_path
     strengths = ["--alpha", "0.001", "--l2", "0.001", "--n-features", str(D), "--graph", "chain"]
     assert main(["fit", "-", *strengths, "--model", str(tmp_path / "m")]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].split() == ["average", "loss", "since", "last", "error", "rows", "rows", "a", "second"]
+    assert out[0].split() == ["average", "loss", "since", "last", "error", "rows", "rows/s"]
     first, second = out[1].split(), out[2].split()
     assert first[0] == "1.000000"  # nothing was known of the first block
     assert float(second[1]) < 0.4
@@ -126,7 +126,7 @@ def test_what_is_wrong_is_said_in_one_line(folder, tmp_path, capsys, monkeypatch
     assert f"bad.svm, line {N + 1}: " in wrong("fit", bad, *model)
     assert "there is no file" in wrong("fit", tmp_path / "none.svm", *model)
     assert "the folder of" in wrong("fit", bad, "--model", tmp_path / "none" / "m")
-    assert "has 5 features, the model 6" in _of_other_width(folder, tmp_path, wrong)
+    assert "has 5 features, but the model has 6" in _of_other_width(folder, tmp_path, wrong)
     assert "has no column 'z'" in wrong("fit", folder / "train.parquet", "--columns", "x0,z", *model)
     assert "grid:ROWSxCOLS" in wrong("fit", bad, "--model", tmp_path / "m", "--graph", "grid:ax3")
     feed(monkeypatch, b"1 1:1\n")
@@ -165,12 +165,25 @@ def test_a_fit_of_files_is_kept_and_taken_up(folder, tmp_path, capsys):
     first = ["fit", str(folder / "train.svm"), "--model", str(tmp_path / "a.skops"), *kept]
     assert main(first) == 0
     assert main(first) == 2
-    assert "already holds a checkpoint" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "already holds a checkpoint" in said and "--resume" in said and "resume=True" not in said
     again = ["fit", str(folder / "train.svm"), "--model", str(tmp_path / "b.skops"), *kept, "--resume"]
     assert main(again) == 0
     one, other = load_model(tmp_path / "a.skops"), load_model(tmp_path / "b.skops")
     np.testing.assert_array_equal(one.coef_, other.coef_)
     assert main(["fit", "-", "--model", str(tmp_path / "c.skops"), "--checkpoint", str(tmp_path / "run")]) == 2
+
+
+def test_resume_alone_asks_for_the_checkpoint(folder, tmp_path, capsys):
+    assert main(["fit", str(folder / "train.svm"), "--model", str(tmp_path / "m"), "--resume"]) == 2
+    assert capsys.readouterr().err == ("adasadmm: --resume needs --checkpoint DIR, the folder of the run to resume\n")
+
+
+def test_a_batch_solver_counts_iterations(folder, tmp_path, capsys):
+    command = ["fit", str(folder / "valid.svm"), "--graph", "chain", "--model", str(tmp_path / "m"), "--json"]
+    for solver, unit in (("alm", "iterations"), ("admm", "iterations"), ("sadmm", "epochs")):
+        assert main([*command, "--solver", solver]) == 0
+        assert unit in json.loads(capsys.readouterr().out)
 
 
 def test_info_tells_versions_extras_and_data_sets(capsys):
@@ -225,21 +238,21 @@ def _written(path, lines):
     return path
 
 
-SKIP = "--on-bad-row skip leaves out such rows"
+SKIP = "--on-bad-row skip to skip such rows"
 
 
 @pytest.mark.parametrize(
     ("name", "lines", "options", "said"),
     [
-        ("a.csv", ["a,y", "x,1", "2,0"], [], f"'x,1'; --drop A,B leaves out columns, {SKIP}"),
-        ("a.csv", ["a,y", "1,1", "2,"], [], f"line 3: column 'y' is empty: '2,'; {SKIP}"),
-        ("a.csv", ["a,y", "1,1", "2,x"], [], f"line 3: column 'y' holds 'x', which is no number: '2,x'; {SKIP}"),
-        ("a.csv", ["a,y", "1,1", "2"], [], f"Expected 2 columns, got 1: 2: '2'; {SKIP}"),
+        ("a.csv", ["a,y", "x,1", "2,0"], [], f"'x,1'; use --drop A,B to ignore columns or {SKIP}"),
+        ("a.csv", ["a,y", "1,1", "2,"], [], f"line 3: column 'y' is empty: '2,'; use {SKIP}"),
+        ("a.csv", ["a,y", "1,1", "2,x"], [], f"line 3: column 'y' holds 'x', which is no number: '2,x'; use {SKIP}"),
+        ("a.csv", ["a,y", "1,1", "2"], [], f"Expected 2 columns, got 1: 2: '2'; use {SKIP}"),
         (
             "a.svm",
             ["1 1:1", "-1 9:1"],
             ["--n-features", "2"],
-            f"'-1 9:1'; --n-features N tells how many there are, {SKIP}",
+            f"'-1 9:1'; use --n-features N to set the number of features or {SKIP}",
         ),
     ],
 )
@@ -270,7 +283,7 @@ def test_a_column_without_a_name_can_be_dropped(tmp_path, capsys):
 def test_a_label_of_a_stream_that_is_no_class_is_said(tmp_path, capsys, monkeypatch):
     feed(monkeypatch, b"1 1:1\n0 1:2\n")
     assert main(["fit", "-", "--n-features", "2", "--graph", "chain", "--model", str(tmp_path / "m"), "--quiet"]) == 2
-    assert "has the label 0, --classes are -1,1: name all labels with --classes" in capsys.readouterr().err
+    assert "has the label 0, which is not in --classes -1,1: list all labels there" in capsys.readouterr().err
 
 
 def test_a_fit_in_memory_tells_iterations_and_one_by_blocks_epochs(folder, tmp_path, capsys):

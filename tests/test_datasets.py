@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from adasadmm import datasets
 from adasadmm.datasets import paper
+from adasadmm.datasets.download import download, refuse_http
 
 DATA = os.environ.get("ADASADMM_DATA")
 TRAIN = b"1 1:0.5 3:2\n-1 2:1\n"
@@ -62,7 +63,7 @@ def cache(monkeypatch, tmp_path):
     monkeypatch.setitem(paper._DIGESTS, "splice", datasets.digest(X, Y))
     monkeypatch.delenv("ADASADMM_DATA", raising=False)
     monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
-    monkeypatch.setattr(paper, "_download", lambda *_: pytest.fail("nothing should be downloaded"))
+    monkeypatch.setattr(paper, "download", lambda *_: pytest.fail("nothing should be downloaded"))
     return tmp_path / "cache" / "adasadmm"
 
 
@@ -83,7 +84,7 @@ def serve(monkeypatch, **contents):
         (folder / file).write_bytes(contents[file.replace(".", "_")])
         return folder / file
 
-    monkeypatch.setattr(paper, "_download", download)
+    monkeypatch.setattr(paper, "download", download)
     return asked
 
 
@@ -156,22 +157,22 @@ def test_the_digest_knows_values_and_not_how_they_are_stored():
         (TRAIN.replace(b"-1", b"1"), "the digest of the values is .* expected"),
         (TRAIN[: TRAIN.index(b"\n") + 1], "it has 1 rows, expected 2"),
         (b"", "cannot be used"),
-        (TRAIN.replace(b"3:", b"4:"), "no svmlight text with columns 1 to 3"),
-        (TRAIN.replace(b"3:", b"2000000000:"), "no svmlight text with columns 1 to 3"),
-        (TRAIN.replace(b"3:", b"9" * 30 + b":"), "no svmlight text with columns 1 to 3"),
-        (TRAIN.replace(b"1:", b"0:"), "no svmlight text with columns 1 to 3"),
-        (TRAIN.replace(b"1:", b"-1:"), "no svmlight text with columns 1 to 3"),
-        (b"<html>not found</html>", "no svmlight text with columns 1 to 3"),
-        (b"\xff\x00\xfe\n" * 3, "no svmlight text with columns 1 to 3"),
+        (TRAIN.replace(b"3:", b"4:"), "not svmlight text with columns 1 to 3"),
+        (TRAIN.replace(b"3:", b"2000000000:"), "not svmlight text with columns 1 to 3"),
+        (TRAIN.replace(b"3:", b"9" * 30 + b":"), "not svmlight text with columns 1 to 3"),
+        (TRAIN.replace(b"1:", b"0:"), "not svmlight text with columns 1 to 3"),
+        (TRAIN.replace(b"1:", b"-1:"), "not svmlight text with columns 1 to 3"),
+        (b"<html>not found</html>", "not svmlight text with columns 1 to 3"),
+        (b"\xff\x00\xfe\n" * 3, "not svmlight text with columns 1 to 3"),
         (b"nan 1:nan\ninf 2:inf\n", "the digest of the values is .* expected"),
-        (TRAIN * 21, "it holds more than 380 bytes, expected 19"),
+        (TRAIN * 21, "it has more than 380 bytes, expected 19"),
     ],
 )
 def test_a_file_that_says_something_else_is_refused(cache, tmp_path, train, why):
     mine = fill(tmp_path / "mine", train)
     with pytest.raises(datasets.DatasetError, match=why) as said:
         datasets.load("splice", mine)
-    assert str(mine / "splice") in str(said.value) and "Take it anew from https://" in str(said.value)
+    assert str(mine / "splice") in str(said.value) and "Download it again from https://" in str(said.value)
     assert (mine / "splice").exists(), "a user's own file stays"
 
 
@@ -181,14 +182,14 @@ def test_a_damaged_or_cut_compressed_file_is_refused(cache, tmp_path, suffix, da
     mine = fill(tmp_path / "mine", suffix=suffix)
     path = mine / f"splice.t{suffix}"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(datasets.DatasetError, match=r"splice\.t\.(bz2|gz) cannot be used: .*Take it anew"):
+    with pytest.raises(datasets.DatasetError, match=r"splice\.t\.(bz2|gz) cannot be used: .*Download it again"):
         datasets.load("splice", mine)
 
 
 @pytest.mark.parametrize("suffix", [".bz2", ".gz"])
 def test_a_file_that_swells_is_refused_after_a_few_bytes(cache, tmp_path, suffix):
     mine = fill(tmp_path / "mine", b" " * 10_000_000, suffix=suffix)
-    with pytest.raises(datasets.DatasetError, match="it holds more than 380 bytes"):
+    with pytest.raises(datasets.DatasetError, match="it has more than 380 bytes"):
         datasets.load("splice", mine)
 
 
@@ -230,7 +231,7 @@ def test_what_is_missing_is_said_file_by_file_and_why_the_download_failed(cache,
         datasets.load("splice", mine)
     home = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
     assert str(said.value).splitlines() == [
-        f"splice is not on this machine, and could not be downloaded: {home}splice: no such host",
+        f"splice is not on this machine and could not be downloaded: {home}splice: no such host",
         f"  data_dir, {mine}, lacks splice",
         f"  cache, {cache}, lacks splice, splice.t",
         f"Put splice and splice.t (plain, .bz2 or .gz) from {home} into one folder;",
@@ -248,11 +249,11 @@ def test_without_pooch_the_error_says_what_to_install(cache, tmp_path, monkeypat
 
 def test_a_download_that_is_not_what_was_published_is_deleted_again(cache, monkeypatch):
     serve(monkeypatch, splice=TRAIN, splice_t=b"<html>moved</html>")
-    with pytest.raises(datasets.DatasetError, match=r"splice\.t cannot be used: .*is deleted again"):
+    with pytest.raises(datasets.DatasetError, match=r"splice\.t cannot be used: .*were deleted"):
         datasets.load("splice")
     assert list(cache.iterdir()) == []
     serve(monkeypatch, splice=TRAIN.replace(b"2:1", b"2:3"), splice_t=TEST)
-    with pytest.raises(datasets.DatasetError, match=r"digest of the values is .*is deleted again"):
+    with pytest.raises(datasets.DatasetError, match=r"digest of the values is .*were deleted"):
         datasets.load("splice")
     assert list(cache.iterdir()) == []
 
@@ -263,7 +264,7 @@ def test_half_a_set_is_not_kept_where_the_other_half_cannot_be_downloaded(cache,
             raise OSError("no such host")
         return fill(folder) / file
 
-    monkeypatch.setattr(paper, "_download", download)
+    monkeypatch.setattr(paper, "download", download)
     with pytest.raises(datasets.DatasetError, match="no such host"):
         datasets.load("splice")
     assert not (cache / "splice").exists()
@@ -282,11 +283,11 @@ def test_a_file_gets_its_name_only_when_it_is_whole(tmp_path, monkeypatch, fault
 
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", stream)
     if fault is None:
-        assert paper._download("https://example.org/data/", "splice", tmp_path) == tmp_path / "splice"
+        assert download("https://example.org/data/", "splice", tmp_path) == tmp_path / "splice"
         assert (tmp_path / "splice").read_bytes() == TRAIN
     else:
         with pytest.raises(type(fault)):
-            paper._download("https://example.org/data/", "splice", tmp_path)
+            download("https://example.org/data/", "splice", tmp_path)
         assert list(tmp_path.iterdir()) == []
 
 
@@ -294,10 +295,10 @@ def test_a_redirection_to_http_is_refused():
     class Response:
         url = "https://example.org/a9a"
 
-    paper._refuse_http(Response, timeout=30)
+    refuse_http(Response, timeout=30)
     Response.url = "http://example.org/a9a"
     with pytest.raises(OSError, match=r"http://example\.org/a9a, which is not https"):
-        paper._refuse_http(Response, timeout=30)
+        refuse_http(Response, timeout=30)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -104,7 +105,7 @@ def test_the_settings_are_those_of_the_run(finished, tmp_path):
     more = ("--algorithms", "sadmm,sgd", "--epochs", "0.01", "--w-step", "linearized", "--exact-root")
     assert run(tmp_path, *more) == 0  # 455 rows: no whole number of rows
     text = (tmp_path / "table.md").read_text()
-    assert "0.01 and 1, rows" in text and "linearised: no system" in text and "taken anew at every step" in text
+    assert "0.01 and 1, rows" in text and "linearised: no linear system" in text and "recomputed at every step" in text
     assert {round(455 * record["epochs"]) for record in records(tmp_path)} == {round(4.55)}
     assert "2 and 1, rows" in (finished / "table.md").read_text()
 
@@ -152,6 +153,56 @@ def test_other_settings_do_not_take_over_the_cells_of_these(tmp_path):
     assert run(tmp_path, "--algorithms", "ada-diag-auto", "--epochs", "0.5") == 0
     assert run(tmp_path, "--algorithms", "ada-diag-auto", "--epochs", "1") == 0
     assert records(tmp_path)[0]["epochs"] == 1.0
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A copy of the package whose files a test may edit."""
+    copy = tmp_path / "adasadmm"
+    shutil.copytree(store._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(store, "_PACKAGE", copy)
+    return copy
+
+
+def edit(file, old, new):
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+
+
+def test_edits_outside_the_algorithms_keep_the_saved_cells(package):
+    before = store._digest_of_code()
+    for folder in ("cli", "paper/report", "estimators", "distributed", "datasets"):
+        for file in (package / folder).rglob("*.py"):
+            file.write_text(file.read_text() + "\nEDITED = True\n")
+        (package / folder / "new.py").write_text("NEW = True\n")
+    (package / "notes.md").write_text("# Notes\n")
+    (package / "paper" / "report" / "page.css").write_text("")
+    assert store._digest_of_code() == before
+
+
+@pytest.mark.parametrize("name", ["algorithm.py", "losses/margin.py", "paper/cells.py", "_core/jit.py"])
+def test_an_edit_of_code_that_the_cells_run_discards_them_and_a_reworded_comment_does_not(package, name):
+    before, file = store._digest_of_code(), package / name
+    edit(file, '"""', '"""Reworded. ')
+    file.write_text("# A new comment.\n\n" + file.read_text() + "\n# Another one.\n")
+    assert store._digest_of_code() == before
+    file.write_text(file.read_text() + "\nEDITED = 1.0\n")
+    after = store._digest_of_code()
+    assert after != before
+    edit(file, "EDITED = 1.0", "EDITED = 2.0")
+    assert store._digest_of_code() not in (before, after)
+
+
+def test_docstrings_of_classes_and_functions_do_not_count_and_other_texts_do(package):
+    file = package / "new.py"
+    digests = []
+    for docstring, text in (("One.", "a"), ("Two, reworded.", "a"), ("One.", "b")):
+        file.write_text(
+            f'class C:\n    """{docstring}"""\n\n    def f(self):\n        """{docstring}"""\n        return "{text}"\n'
+        )
+        digests.append(store._digest_of_code())
+    assert digests[0] == digests[1] != digests[2]
 
 
 @pytest.mark.slow
@@ -297,7 +348,7 @@ def test_claims_follow_from_the_figures():
     assert verdicts[:3] == ["holds on 1 of 1"] * 3
     assert verdicts[3] == "fails on 1 of 1"  # 0.2 at a quarter of an epoch, 0.1 + 0.03 allowed
     assert verdicts[4:6] == ["holds on 1 of 1"] * 2
-    assert verdicts[6].startswith("not decided") and "sadmm-sqrt" in verdicts[6]
+    assert verdicts[6].startswith("not checked") and "sadmm-sqrt" in verdicts[6]
     reverse = [
         record("sadmm", 0.1, 9.0),
         record("ada-diag", 0.2, 99.0),
@@ -317,7 +368,7 @@ def test_a_claim_compares_the_seeds_that_all_have_and_nothing_that_was_not_reach
     assert claims(papers + lucky)[0].evidence["data"] == "objective: diagonal 0.3, full 0.2, SADMM 0.9"
     short = [{**one, "trace": {name: column[:1] for name, column in one["trace"].items()}} for one in papers]
     early = claims(short)[1]
-    assert early.verdict == "not decided: needs sadmm, ada-diag, ada-full in one run of 0.25 epochs or more"
+    assert early.verdict == "not checked: needs sadmm, ada-diag, ada-full in one run of 0.25 epochs or more"
     unknown = [{**one, "optimum": None} for one in [*papers, record("sadmm-sqrt", 0.4)]]
     assert [claim.state for claim in claims(unknown)][::6] == ["holds", "open"]
 

@@ -1,4 +1,4 @@
-"""`python -m adasadmm`, where the command itself is not on the path."""
+"""`python -m adasadmm` runs the command line, even if the `adasadmm` script is not on the path."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The command line. Nothing heavy is imported before a command asks for it."""
+"""The command line. Heavy imports happen inside the commands, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__
-from . import complete, demo, files, info, runs
-from .common import Failed, Parser, Wrong, plain_warnings
+from . import complete, demo, files, fit, info, runs
+from .common import Failed, Parser, Wrong, in_options, plain_warnings
 
 __all__ = ["main"]
 
-ABOUT = """Linear models whose coefficients follow a graph, by adaptive stochastic ADMM. Exit codes: 0 done;
-1 failed on the way (rows that cannot be read, a missing package, a full disc); 2 called wrongly; 130 stopped by
-Ctrl-C."""
+ABOUT = """Linear models whose coefficients follow a graph, fitted by ADMM-type methods. Exit codes: 0 success; 1 failed
+while running (unreadable rows, a missing package, a full disk); 2 called with invalid options, names or paths; 130
+stopped by Ctrl-C."""
 EXAMPLES = """Examples:
-  adasadmm demo                                          see it work, in a minute
+  adasadmm demo                                          run a demonstration, under a minute
   adasadmm fit rows.csv --target y --graph edges.csv --model m.skops
   adasadmm predict m.skops new.csv --out predictions.csv
   adasadmm COMMAND --help                                options and examples of a command
@@ -25,15 +25,19 @@ EXAMPLES = """Examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, 1 where something failed on the way, 2 where it was called wrongly."""
+    """Run one command and return its exit code.
+
+    The code is 0 on success, 1 if the command failed while running, 2 if it was called wrongly, 130 after Ctrl-C, and
+    141 if the reader of its output went away.
+    """
     parser = _parser()
     complete.answer(parser)
     options = parser.parse_args(arguments)
     options.command = shlex.join(["adasadmm", *(sys.argv[1:] if arguments is None else arguments)])
     try:
-        with plain_warnings():
+        with plain_warnings(options):
             return options.run(options)
-    except BrokenPipeError:  # `adasadmm ... | head`: nobody reads on
+    except BrokenPipeError:  # `adasadmm ... | head`: the pipe was closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
@@ -42,24 +46,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if options.debug:
             raise
-        code, message = _told(error)
-        print(f"adasadmm: {message}", file=sys.stderr)
+        code, message = _explained(error)
+        print(f"adasadmm: {in_options(message, options)}", file=sys.stderr)
         return code
 
 
-def _told(error: Exception) -> tuple[int, str]:
-    """The exit code of an error, and what to say of it in one sentence."""
+def _explained(error: Exception) -> tuple[int, str]:
+    """Return the exit code and the one-line message of an error."""
     if isinstance(error, Wrong):
         return 2, str(error)
     if isinstance(error, FileNotFoundError):
-        return 2, f"there is no file {error.filename}: check the name, and the folder that you are in"
+        return 2, f"there is no file {error.filename}: check the name and the current folder"
     if isinstance(error, OSError):
-        return 1, f"{error.strerror or error}: {error.filename or 'writing'}"
+        return 1, f"{error.strerror or error}: {error.filename or 'while writing'}"
     if isinstance(error, (Failed, ImportError)):
         return 1, str(error)
     if isinstance(error, MemoryError):
-        return 1, f"not enough memory: {error or 'give fewer rows or features'}"
-    advice = "this is a fault of adasadmm: please report it with the output of --debug and of adasadmm info"
+        return 1, f"not enough memory: {error or 'use fewer rows or features'}"
+    advice = "this is a bug in adasadmm: please report it with the output of --debug and of adasadmm info"
     return 1, f"{type(error).__name__}: {error}; {advice}"
 
 
@@ -68,7 +72,9 @@ def _parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"adasadmm {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     demo.add_demo(commands)
-    files.add_commands(commands)
+    fit.add_fit(commands)
+    files.add_predict(commands)
+    files.add_graph(commands)
     runs.add_reproduce(commands)
     runs.add_bench(commands)
     info.add_command(commands)

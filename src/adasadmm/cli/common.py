@@ -1,4 +1,4 @@
-"""What all commands share: how they are declared, what their options may be, errors in one line."""
+"""Shared by all commands: declaring them, checking option values and output paths, printing errors and figures."""
 
 from __future__ import annotations
 
@@ -7,41 +7,59 @@ import contextlib
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, TypeAlias
 
 __all__ = [
-    *(
-        "Failed",
-        "Parser",
-        "Registered",
-        "Wrong",
-        "add_command",
-        "add_experiment",
-        "add_output",
-        "check_file",
-        "check_folder",
-        "names_of",
-    ),
-    *("count", "not_negative", "plain_warnings", "positive", "tell", "written"),
+    "Commands",
+    "Failed",
+    "Parser",
+    "Registered",
+    "Run",
+    "Wrong",
+    "add_command",
+    "add_experiment",
+    "add_output",
+    "check_file",
+    "check_folder",
+    "count",
+    "in_options",
+    "names_of",
+    "not_negative",
+    "open_output",
+    "plain_warnings",
+    "positive",
+    "print_figures",
 ]
 
 Run = Callable[[argparse.Namespace], int]
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+# Parameters of Python functions that error messages name, the options that set them, and their attributes.
+OPTIONS = {
+    "resume=True": ("--resume", "resume"),
+    "max_iter": ("--epochs (with --solver)", "solver"),
+    "tol": ("--tol", "tol"),
+    "data_dir": ("--data-dir", "data_dir"),
+    "n_features": ("--n-features", "n_features"),
+    "most_expansion": ("--most-expansion", "most_expansion"),
+}
 
 
 class Wrong(Exception):
-    """A command was called wrongly; the message says how, and what to do. Exit code 2."""
+    """Invalid options, names or paths; the message says what to change. Exit code 2."""
 
 
 class Failed(Exception):
-    """A command failed on its way; the message says why, and what to do. Exit code 1."""
+    """A command failed while it ran; the message gives the reason and a remedy. Exit code 1."""
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with errors of one line, and with examples that stand as they are written."""
+    """An argument parser with one-line errors and examples that are not reflowed."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(formatter_class=_Formatter, allow_abbrev=False, **settings)
@@ -51,7 +69,10 @@ class Parser(argparse.ArgumentParser):
 
 
 class Registered:
-    """The names of a table of `adasadmm.registry` as choices; the table is imported when the choices are needed."""
+    """The names in a table of `adasadmm.registry` as choices.
+
+    The table is imported only when the choices are needed, so that ``--help`` of other commands stays fast.
+    """
 
     def __init__(self, table: str, *others: str) -> None:
         self.table, self.others = table, others
@@ -69,31 +90,39 @@ class _Formatter(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if text.startswith("Examples") else super()._fill_text(text, width, indent)
 
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += 2  # argparse does not count the indentation of commands
 
-def add_command(commands: Any, name: str, run: Run, help: str, about: str, examples: Sequence[str]) -> Parser:
-    """A command whose ``--help`` says what it is about and ends with examples."""
+
+def add_command(commands: Commands, name: str, run: Run, help: str, about: str, examples: Sequence[str]) -> Parser:
+    """Add a command whose ``--help`` has a description and examples."""
     shown = "Examples:\n" + "".join(f"  {example}\n" for example in examples)
-    parser: Parser = commands.add_parser(name, help=help, description=about, epilog=shown)
+    parser = commands.add_parser(name, help=help, description=about, epilog=shown)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=run)
     return parser
 
 
-def add_output(parser: Parser, what: str = "figures") -> None:
-    """How a command tells what it found."""
-    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON, and nothing else")
-    parser.add_argument("--quiet", action="store_true", help="no progress, only what came out")
+def add_output(parser: Parser, what: str = "results") -> None:
+    """Add the options that control what a command prints."""
+    parser.add_argument("--json", action="store_true", help=f"print only the {what}, as JSON")
+    parser.add_argument("--quiet", action="store_true", help="print results only")
 
 
 def add_experiment(parser: Parser, sets: str, epochs: float, epochs_are: str, out: str) -> None:
-    """What the commands that run algorithms on known data sets have in common; ``sets`` tells of the data sets."""
+    """Add the options shared by the commands that run algorithms on named data sets.
+
+    ``sets`` is the help text of ``--datasets``; if it is empty, the command has fixed data sets.
+    """
     if sets:
-        where = "folder with the data sets (default: $ADASADMM_DATA, then the user's cache, then their homes)"
+        where = "folder with the data files (default: $ADASADMM_DATA, then the user's cache; else they are downloaded)"
         parser.add_argument("--data-dir", metavar="DIR", help=where)
         parser.add_argument("--datasets", metavar="A,B", help=sets)
-    says = f"{epochs_are} (default: {epochs:g})"
-    parser.add_argument("--epochs", type=positive, default=epochs, metavar="N", help=says)
-    parser.add_argument("--out", type=Path, default=Path(out), metavar="DIR", help=f"where to write (default: {out})")
+    passes = f"{epochs_are} (default: {epochs:g})"
+    parser.add_argument("--epochs", type=positive, default=epochs, metavar="N", help=passes)
+    parser.add_argument("--out", type=Path, default=Path(out), metavar="DIR", help=f"output folder (default: {out})")
     add_output(parser)
 
 
@@ -101,26 +130,29 @@ def add_experiment(parser: Parser, sets: str, epochs: float, epochs_are: str, ou
 
 
 def count(text: str) -> int:
+    """Parse an integer >= 1."""
     with contextlib.suppress(ValueError):
         if (number := int(text)) >= 1:
             return number
-    raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, got {text}")
+    raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text}")
 
 
 def positive(text: str) -> float:
+    """Parse a number > 0."""
     if (number := _number(text)) > 0.0:
         return number
     raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
 
 
 def not_negative(text: str) -> float:
+    """Parse a number >= 0."""
     if (number := _number(text)) >= 0.0:
         return number
-    raise argparse.ArgumentTypeError(f"must be a number, at least 0, got {text}")
+    raise argparse.ArgumentTypeError(f"must be a number >= 0, got {text}")
 
 
 def _number(text: str) -> float:
-    """A finite number, or NaN, which is neither above nor below anything."""
+    """Parse a finite number; anything else becomes NaN, which fails every comparison."""
     with contextlib.suppress(ValueError):
         if math.isfinite(number := float(text)):
             return number
@@ -128,7 +160,7 @@ def _number(text: str) -> float:
 
 
 def names_of(text: str | None, what: str, known: Sequence[str], default: tuple[str, ...]) -> tuple[str, ...]:
-    """The names in a list with commas, each known and once."""
+    """Split a comma-separated list of known names, without duplicates."""
     from ..datasets import check_name
 
     if text is None:
@@ -144,27 +176,27 @@ def names_of(text: str | None, what: str, known: Sequence[str], default: tuple[s
 
 
 def check_folder(folder: Path, option: str) -> None:
-    """Fail before hours of work, not behind them: a folder that is there, or can be made, and can be written to."""
+    """Raise `Wrong` before any work starts if a folder cannot be created or written to."""
     from .._core.files import check_writable
 
     try:
         check_writable(folder)
     except OSError as error:
-        raise Wrong(f"cannot write into {folder}: {error.strerror}; choose another place with {option}") from None
+        raise Wrong(f"cannot write to {folder}: {error.strerror}; choose another folder with {option}") from None
 
 
 def check_file(path: Path, option: str) -> None:
-    """Fail before hours of work, not behind them."""
+    """Raise `Wrong` before any work starts if a file cannot be written."""
     if not path.parent.is_dir():
-        raise Wrong(f"the folder of {path} does not exist: make it, or choose another place with {option}")
+        raise Wrong(f"the folder of {path} does not exist: create it, or choose another file with {option}")
     if path.is_dir():
-        raise Wrong(f"{path} is a folder: name a file in it with {option}")
+        raise Wrong(f"{path} is a folder: give a file name with {option}")
     check_folder(path.parent, option)
 
 
 @contextlib.contextmanager
-def written(path: str) -> Iterator[Any]:
-    """A text file that has its name only when it is whole; - is standard output."""
+def open_output(path: str) -> Iterator[TextIO]:
+    """Open a text file that replaces ``path`` only when it is complete; - is standard output."""
     if path == "-":
         yield sys.stdout
         return
@@ -179,27 +211,44 @@ def written(path: str) -> Iterator[Any]:
             os.unlink(part)
 
 
-def tell(figures: dict[str, Any], as_json: bool) -> None:
-    """Figures as JSON, or a line for each."""
+def print_figures(figures: dict[str, Any], as_json: bool) -> None:
+    """Print figures as JSON, or one to a line."""
     if as_json:
         print(json.dumps(figures))
         return
     for name, value in figures.items():
         if isinstance(value, dict):
             value = ", ".join(f"{key} {number:,.6g}" for key, number in value.items())
-        elif isinstance(value, list):  # one for each class
+        elif isinstance(value, list):  # one number per class
             value = ", ".join("none" if number is None else f"{number:.6g}" for number in value)
         elif isinstance(value, float):
             value = f"{value:.6g}"
-        print(
-            f"{name.replace('_', ' ')}: {value:,}" if isinstance(value, int) else f"{name.replace('_', ' ')}: {value}"
-        )
+        elif isinstance(value, int):
+            value = f"{value:,}"
+        print(f"{name.replace('_', ' ')}: {value}")
+
+
+def in_options(message: str, options: argparse.Namespace) -> str:
+    """Replace the Python parameters in a message by the options of the command: "resume=True" by "--resume"."""
+    known = {name: option for name, (option, attribute) in OPTIONS.items() if hasattr(options, attribute)}
+    if not known:
+        return message
+
+    def option(found: re.Match[str]) -> str:
+        name, equals = found.groups()
+        return known[name] + (" " if equals else "")
+
+    names = "|".join(map(re.escape, known))
+    # Not inside paths, quotes or longer names.
+    return re.sub(rf"(?<![\w/.'\"-])({names})(?![\w/'\"-])(?!\.\w)(=)?", option, message)
 
 
 @contextlib.contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Warnings in one line, without the line of code that they come from."""
+def plain_warnings(options: argparse.Namespace) -> Iterator[None]:
+    """Print warnings on one line each, without their source code."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = lambda message, *_: print(f"adasadmm: warning: {message}", file=sys.stderr)
+        warnings.showwarning = lambda message, *_: print(
+            f"adasadmm: warning: {in_options(str(message), options)}", file=sys.stderr
+        )
         yield

@@ -1,32 +1,39 @@
-"""`adasadmm demo`: tables that grow as the algorithms end, then a page with pictures."""
+"""`adasadmm demo`: tables that fill as the algorithms finish, then a page with figures."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
-from .common import Failed, add_command, add_experiment, check_folder
+from .common import Commands, Failed, add_command, add_experiment, check_folder
+
+if TYPE_CHECKING:
+    from ..paper.report.showcase import Line
 
 __all__ = ["add_demo"]
 
 NEEDS = ("rich", "matplotlib", "jinja2")
+T = TypeVar("T")
 
 
-def add_demo(commands: Any) -> None:
+def add_demo(commands: Commands) -> None:
+    """Add the command ``demo``."""
     parser = add_command(
         commands,
         "demo",
         _demo,
-        help="see it work: the paper's algorithms on real data, a page with pictures; under a minute",
-        about="Runs the paper's algorithms on handwritten digits with the grid of pixels as graph, and on breast "
-        "cancer with a graph that is learnt. Tells a table as it goes, and writes report.html and pictures.",
+        help="run the paper's algorithms on real data and write a page with figures; under a minute",
+        about="Run the paper's algorithms on handwritten digits, with the pixel grid as the graph, and on breast "
+        "cancer data, with a graph learnt from the rows. Prints a table of results and writes report.html with its "
+        "figures.",
         examples=["adasadmm demo", "adasadmm demo --epochs 5 --out longer", "adasadmm demo --json > figures.json"],
     )
-    add_experiment(parser, "", 2.0, "passes of the stochastic algorithms", "demo")
+    add_experiment(parser, "", 2.0, "passes of the stochastic algorithms over the rows", "demo")
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -39,10 +46,10 @@ def _demo(options: argparse.Namespace) -> int:
     from ..paper.report.showcase import Showcase, write_showcase
 
     show = _Terminal(silent=options.json, still=options.quiet)
-    show.say("Each algorithm is compiled when it is first used; later runs take it from the cache.")
-    lines = [line for name in demo.STAGES for line in show.table(name, demo, options.epochs)]
+    show.say("Each algorithm is compiled the first time it is used; later runs load it from the cache.")
+    lines = [line for name in demo.STAGES for line in show.table(name, options.epochs)]
     maps = list(show.waiting("weights with and without the graph", demo.weight_maps()))
-    about = {"command": options.command, "seconds": f"{time.perf_counter() - begin:.0f}, with compiling"}
+    about = {"command": options.command, "seconds": f"{time.perf_counter() - begin:.0f}, including compilation"}
     titles = {name: (stage.title, stage.graph) for name, stage in demo.STAGES.items()}
     files = write_showcase(Showcase(titles, lines, maps, about), options.out)
     if options.json:
@@ -50,17 +57,17 @@ def _demo(options: argparse.Namespace) -> int:
     for one in maps:
         (without, with_graph), (before, after) = one.groups, one.test_errors
         show.say(
-            f"{one.title}: {with_graph} different weights in place of {without}, "
-            f"test error {after:.1%} against {before:.1%}."
+            f"{one.title}: {with_graph} distinct weights with the graph, {without} without; "
+            f"test error {after:.1%} with, {before:.1%} without."
         )
     show.say(
-        f"\n{time.perf_counter() - begin:.0f} seconds. Open {files[0]} in a browser: pictures, and what to try next."
+        f"\nDone in {time.perf_counter() - begin:.0f} s. Open {files[0]} in a browser: figures, and what to try next."
     )
     return 0
 
 
 class _Terminal:
-    """What is shown on the way, by rich; nothing where only figures are wanted."""
+    """Progress in the terminal, drawn by rich; silent if only JSON is wanted."""
 
     def __init__(self, silent: bool, still: bool) -> None:
         from rich.console import Console
@@ -71,13 +78,15 @@ class _Terminal:
     def say(self, text: str) -> None:
         self.console.print(text, soft_wrap=True, markup=False)
 
-    def table(self, name: str, demo: Any, epochs: float) -> Any:
-        """The lines of a data set, each shown when it is there."""
+    def table(self, name: str, epochs: float) -> Iterator[Line]:
+        """Run the algorithms on a data set; each line is shown as soon as it is known."""
         from rich.live import Live
         from rich.table import Table
 
+        from ..paper import demo
+
         stage = demo.STAGES[name]
-        self.say(f"\n{stage.title}; the graph: {stage.graph}; {epochs:g} passes of the stochastic algorithms")
+        self.say(f"\n{stage.title}. Graph: {stage.graph}. Stochastic algorithms: {epochs:g} passes.")
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         table.add_column("algorithm", min_width=22)
         for head in ("objective", "above optimum", "test error", "seconds"):
@@ -94,7 +103,8 @@ class _Terminal:
         if not self.moves:
             self.console.print(table)
 
-    def waiting(self, what: str, work: Any) -> Any:
+    def waiting(self, what: str, work: Iterable[T]) -> Iterator[T]:
+        """Show a spinner while work is done."""
         with self.console.status(what) if self.moves else nullcontext():
             yield from work
         self.say("")

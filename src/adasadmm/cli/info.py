@@ -1,4 +1,4 @@
-"""`adasadmm info`: what is installed, where it keeps things, and which data sets are here."""
+"""`adasadmm info`: installed versions, caches and available data sets."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import importlib.metadata
 import json
 import os
 import platform
-from typing import Any
 
 from .. import __version__
-from .common import add_command as _add_command
+from .common import Commands, add_command as _add_command
 
 __all__ = ["add_command"]
 
 NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "threadpoolctl", "tqdm")
-EXTRAS = {  # extra: a package of it
+EXTRAS = {  # each extra, and one of its packages
     "cli": "rich",
     "report": "matplotlib",
     "data": "pooch",
@@ -27,13 +26,14 @@ EXTRAS = {  # extra: a package of it
 }
 
 
-def add_command(commands: Any) -> None:
+def add_command(commands: Commands) -> None:
+    """Add the command ``info``."""
     parser = _add_command(
         commands,
         "info",
         _info,
-        help="versions, cores, caches, extras, data sets found",
-        about="Tells what a report of a fault should tell: versions, extras, threads, caches, data sets.",
+        help="print versions, extras, threads, caches and data sets",
+        about="Print what a bug report should include: versions, extras, threads, caches and data sets.",
         examples=["adasadmm info", "adasadmm info --json"],
     )
     parser.add_argument("--json", action="store_true", help="print as JSON")
@@ -52,7 +52,7 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def about() -> dict[str, dict[str, str]]:
-    """What a report of a fault should tell."""
+    """Collect what a bug report should include."""
     return {
         "versions": {
             "adasadmm": __version__,
@@ -62,7 +62,7 @@ def about() -> dict[str, dict[str, str]]:
         },
         "extras": {extra: _version(package) for extra, package in EXTRAS.items()},
         "threads": {"cores": str(_cores()), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "not set")},
-        "caches": {"machine code": os.environ.get("NUMBA_CACHE_DIR", "beside the package, else per user")},
+        "caches": {"machine code": os.environ.get("NUMBA_CACHE_DIR", "next to the package, else in the user's cache")},
         "data sets": _data_sets(),
     }
 
@@ -71,7 +71,7 @@ def _version(package: str) -> str:
     try:
         return f"{package} {importlib.metadata.version(package)}"
     except importlib.metadata.PackageNotFoundError:
-        return f"no {package}"
+        return f"{package} is not installed"
 
 
 def _cores() -> int:

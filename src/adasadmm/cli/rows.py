@@ -1,53 +1,89 @@
-"""The rows that a command reads: its options for them, and the source that these describe."""
+"""Options that say which rows to read, and the source built from them."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._core.files import MOST_EXPANSION
-from .common import Failed, Wrong, count
+from .common import Failed, Parser, Run, Wrong, count
 
-__all__ = ["add_reading", "names_of", "rows", "source_of"]
+if TYPE_CHECKING:
+    from ..sources import Source
+    from .memory import Fitted
 
+__all__ = ["add_reading", "add_scale", "check_scale", "feature_names", "guarded", "rows", "source_of"]
+
+REMEDIES = {"drop": "--drop A,B to ignore columns", "n_features": "--n-features N to set the number of features"}
 FILES = (
-    "svmlight text (plain, .gz, .bz2), .parquet, .arrow or .csv; files, globs, folders, or - for svmlight lines from "
+    "svmlight text (plain, .gz or .bz2), .csv, .parquet or .arrow: files, globs or folders, or - for svmlight lines "
+    "from standard input"
 )
 
 
-def add_reading(parser: Any, fitted: bool = False) -> None:
-    """Options for rows; a fitted model knows its features already."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help=FILES + "standard input")
-    parser.add_argument("--target", metavar="NAME", help="column of targets (default: target, label or y)")
-    parser.add_argument("--columns", metavar="A,B", help="columns of features (default: all others)")
+def add_reading(parser: Parser, fitted: bool = False) -> None:
+    """Add the options that say which rows to read; a fitted model already knows its features."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help=FILES)
+    parser.add_argument("--target", metavar="NAME", help="target column (default: target, label or y)")
+    parser.add_argument("--columns", metavar="A,B", help="feature columns (default: all other columns)")
     if not fitted:
-        parser.add_argument("--drop", metavar="A,B", help="columns that are neither: identifiers, texts")
-        features = "svmlight: features (default: found in a scan)"
+        parser.add_argument("--drop", metavar="A,B", help="columns to ignore")
+        features = "svmlight: number of features (default: determined by a scan)"
         parser.add_argument("--n-features", type=count, metavar="N", help=features)
-    parser.add_argument("--zero-based", action="store_true", help="svmlight: indices begin with 0, not 1")
-    parser.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="default: stop")
+    parser.add_argument("--zero-based", action="store_true", help="svmlight: indices start at 0 instead of 1")
+    parser.add_argument(
+        "--on-bad-row", choices=("stop", "skip"), default="stop", help="what to do with unreadable rows (default: stop)"
+    )
     parser.add_argument(
         "--most-expansion", type=float, default=MOST_EXPANSION, metavar="N",
-        help=f"refuse what unpacks to more than N times its size (default: {MOST_EXPANSION})",
+        help=f"reject compressed files that expand more than N-fold (default: {MOST_EXPANSION})",
     )  # fmt: skip
+
+
+def add_scale(parser: Parser) -> None:
+    """Add the option that standardises the columns."""
+    parser.add_argument("--scale", action="store_true", help="standardise the columns first, if their units differ")
+
+
+def guarded(command: Run) -> Run:
+    """Turn errors in the user's files and options into one-line messages with a remedy."""
+
+    def run(options: argparse.Namespace) -> int:
+        from ..models import ModelError
+        from ..sources._base import BadRow
+
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # the source has checked them
+        try:
+            return command(options)
+        except ValueError as error:
+            if options.debug:
+                raise
+            if isinstance(error, BadRow):
+                remedies = [REMEDIES[error.remedy]] if error.remedy and hasattr(options, error.remedy) else []
+                remedies.append("--on-bad-row skip to skip such rows")
+                raise Failed(f"{error}; use {' or '.join(remedies)}") from None
+            raise (Failed if isinstance(error, ModelError) else Wrong)(str(error)) from None
+
+    return run
 
 
 def source_of(
     files: list[str],
     options: argparse.Namespace,
     features: int | None = None,
-    names: Any = None,
-    target: Any = None,
+    names: Sequence[str] | None = None,
+    target: str | Literal[False] | None = None,
     scan: bool = True,
-) -> Any:
-    """The files as one source; what a kind of file has no use for is not asked of it."""
+) -> Source:
+    """Open the files as one source, with the options that apply to their format."""
     from .. import sources
     from ..sources._paths import kind_of
 
     if "-" in files:
-        raise Wrong("- for standard input stands alone, and only for the rows of fit and predict")
+        raise Wrong("- (standard input) must be the only file, and is accepted only for the rows of fit and predict")
     settings: dict[str, Any] = {"on_bad_row": options.on_bad_row}
     kind = kind_of(files)
     if kind in ("svmlight", "csv", "tsv"):
@@ -58,15 +94,15 @@ def source_of(
         settings |= {"columns": names or _columns(options), "target": options.target if target is None else target}
     source = sources.open(files, **settings)
     if features is not None and source.n_features != features:
-        raise Wrong(f"{source!r} has {source.n_features} features, the model {features}")
+        raise Wrong(f"{source!r} has {source.n_features} features, but the model has {features}")
     if options.on_bad_row != "stop" and scan:
-        source.summary  # a scan tells how many will be skipped
+        source.summary  # a scan counts the rows that will be skipped, and warns
     return source
 
 
 @contextlib.contextmanager
-def rows(options: argparse.Namespace) -> Iterator[Any]:
-    """The files of a fit as a source; with --scheduler on the workers of a cluster."""
+def rows(options: argparse.Namespace) -> Iterator[Source]:
+    """Open the files of a fit as a source; with --scheduler, on the workers of a cluster."""
     if options.scheduler is None:
         yield source_of(options.files, options)
         return
@@ -79,8 +115,8 @@ def rows(options: argparse.Namespace) -> Iterator[Any]:
         raise Failed(str(error)) from None
 
 
-def _columns(options: argparse.Namespace) -> Any:
-    """What --columns and --drop say of a table, which is asked for only when its columns are known."""
+def _columns(options: argparse.Namespace) -> Sequence[str] | None:
+    """Combine --columns and --drop; `AllBut` is resolved later, when the columns of the table are known."""
     from ..sources._arrow import AllBut
 
     dropped = AllBut(options.drop.split(",")) if getattr(options, "drop", None) is not None else None
@@ -89,8 +125,18 @@ def _columns(options: argparse.Namespace) -> Any:
     return [name for name in options.columns.split(",") if name not in (dropped or ())]
 
 
-def names_of(model: Any) -> list[str] | None:
+def feature_names(model: Fitted) -> list[str] | None:
+    """Return the feature names that a model was fitted with, or None if they had no names."""
     from .memory import last_step
 
     names = getattr(last_step(model), "feature_names_in_", None)
     return None if names is None else list(names)
+
+
+def check_scale(source: Source) -> None:
+    """Raise `Wrong` if the rows to standardise do not fit in memory."""
+    from . import memory
+
+    if not memory.fits_in_memory(source):
+        limit = f"at most {memory.MOST_ENTRIES:,} numbers"
+        raise Wrong(f"--scale needs rows that fit in memory, {limit}: scale the files first")

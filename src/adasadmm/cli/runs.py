@@ -1,4 +1,4 @@
-"""The commands that run algorithms on known data sets and compare them: reproduce, bench."""
+"""The commands that compare algorithms on named data sets: reproduce, bench."""
 
 from __future__ import annotations
 
@@ -6,56 +6,61 @@ import argparse
 import json
 import sys
 from concurrent.futures import BrokenExecutor
-from typing import Any
 
-from .common import Failed, Wrong, add_command, add_experiment, check_folder, count, names_of, positive
+from .common import Commands, Failed, Wrong, add_command, add_experiment, check_folder, count, names_of, positive
 
 __all__ = ["add_bench", "add_reproduce"]
 
 
-def add_reproduce(commands: Any) -> None:
+def add_reproduce(commands: Commands) -> None:
+    """Add the command ``reproduce``."""
     parser = add_command(
         commands,
         "reproduce",
         _reproduce,
-        help="the paper's experiment: its table, its figure, its claims",
-        about="Runs section 3 of the paper and writes results.json, table.md, figure.svg, figure.png and report.html. "
-        "A run that was stopped goes on where it was, given the same --out.",
+        help="rerun the paper's experiment: table, figure and claims",
+        about="Run the experiment of section 3 of the paper and write results.json, table.md, figure.svg, figure.png "
+        "and report.html. An interrupted run resumes if --out is the same.",
         examples=[
-            "adasadmm reproduce --datasets breast_cancer,digits --seeds 2     # no data needed, a minute",
+            "adasadmm reproduce --datasets breast_cancer,digits --seeds 2     # bundled data, a minute",
             "adasadmm reproduce --datasets splice,news20 --seeds 2 --out quick",
             "adasadmm reproduce --data-dir DIR                                # all six, five seeds",
         ],
     )
-    add_experiment(
-        parser, "some of the six, or breast_cancer, digits (default: the six)", 2.0, "passes", "reproduction"
-    )
+    sets = "names among the paper's six, breast_cancer and digits (default: the paper's six)"
+    add_experiment(parser, sets, 2.0, "passes over the rows", "reproduction")
     parser.add_argument(
-        "--algorithms", metavar="A,B", help="default: sadmm,ada-diag,ada-full and sadmm-sqrt, a fair baseline; more: "
-        "ada-diag-linearized, ada-diag-auto, oadmm, admm, sgd"
-    )  # fmt: skip
-    parser.add_argument("--seeds", type=count, default=5, metavar="N", help="default: 5")
-    parser.add_argument("--jobs", type=count, metavar="N", help="runs at a time (default: one for each core)")
-    parser.add_argument(
-        "--w-step", choices=("exact", "linearized"), default="exact", help="default: exact, the paper's"
+        "--algorithms",
+        metavar="A,B",
+        help="default: sadmm,ada-diag,ada-full,sadmm-sqrt; sadmm-sqrt is SADMM with a tuned step size c/sqrt(t). Also: "
+        "ada-diag-linearized, ada-diag-auto, oadmm, admm, sgd",
     )
-    parser.add_argument("--exact-root", action="store_true", help="root of the full matrix at every step: hours on w8a")
+    parser.add_argument("--seeds", type=count, default=5, metavar="N", help="number of random splits (default: 5)")
+    parser.add_argument("--jobs", type=count, metavar="N", help="runs in parallel (default: one per core)")
+    parser.add_argument(
+        "--w-step", choices=("exact", "linearized"), default="exact", help="w-step (default: exact, as in the paper)"
+    )
+    root = "recompute the root of the full matrix at every step, as in the paper; takes hours on w8a"
+    parser.add_argument("--exact-root", action="store_true", help=root)
 
 
-def add_bench(commands: Any) -> None:
+def add_bench(commands: Commands) -> None:
+    """Add the command ``bench``."""
     parser = add_command(
         commands,
         "bench",
         _bench,
-        help="time to an accuracy: our solvers, and CVXPY's where it is installed",
-        about="Prints the seconds that each solver takes to come within 1 %, 0.1 % and 0.01 % of the optimum, and "
-        "writes results.json and a picture, bench.svg and bench.png. About a minute.",
+        help="time the solvers to given accuracies, beside CVXPY's if it is installed",
+        about="Print how many seconds each solver needs to come within 1 %, 0.1 % and 0.01 % of the optimum, and "
+        "write results.json and a figure, bench.svg and bench.png. Takes about a minute.",
         examples=["adasadmm bench", "adasadmm bench --datasets a9a,w8a --loss logistic --limit 30 --out larger"],
     )
-    sets = "of breast_cancer, digits and the paper's six (default: the first two)"
-    add_experiment(parser, sets, 100.0, "of stochastic solvers, at most", "bench")
-    parser.add_argument("--loss", choices=("hinge", "logistic"), default="hinge", help="default: hinge")
-    parser.add_argument("--limit", type=positive, default=5.0, metavar="SECONDS", help="for each run (default: 5)")
+    sets = "names among breast_cancer, digits and the paper's six (default: breast_cancer,digits)"
+    add_experiment(parser, sets, 100.0, "maximum number of passes of the stochastic solvers", "bench")
+    parser.add_argument("--loss", choices=("hinge", "logistic"), default="hinge", help="loss (default: hinge)")
+    parser.add_argument(
+        "--limit", type=positive, default=5.0, metavar="SECONDS", help="time limit of each run (default: 5)"
+    )
 
 
 def _reproduce(options: argparse.Namespace) -> int:
@@ -78,20 +83,20 @@ def _reproduce(options: argparse.Namespace) -> int:
         raise Wrong(str(error)) from None
     if plan.datasets == reproduce.BUNDLED and options.datasets is None:
         print(
-            "None of the paper's data sets is here, and none could be downloaded: this runs on two that come with "
-            f"scikit-learn, {' and '.join(reproduce.BUNDLED)}. For the paper's give --data-dir DIR, or let them be "
-            'downloaded: pip install "adasadmm[data]" and a network.',
+            "The paper's data sets were not found and could not be downloaded, so the experiment uses two that are "
+            f"bundled with scikit-learn: {' and '.join(reproduce.BUNDLED)}. To use the paper's, give --data-dir DIR; "
+            'downloading them needs pip install "adasadmm[data]" and a network connection.',
             file=sys.stderr,
         )
     try:
         outcome = reproduce.reproduce(plan, available, progress=not options.quiet)
     except KeyboardInterrupt:
-        print(f"\nStopped. What is finished is in {plan.out}; the same command goes on there.", file=sys.stderr)
+        print(f"\nStopped. Finished runs are saved in {plan.out}; the same command resumes there.", file=sys.stderr)
         return 130
     except BrokenExecutor:
         raise Failed(
-            "the system ended one of the processes, mostly for lack of memory. What is finished is in "
-            f"{plan.out}; the same command goes on there, and with a smaller --jobs needs less memory"
+            "the system killed one of the processes, probably for lack of memory. Finished runs are saved in "
+            f"{plan.out}; the same command resumes there. A smaller --jobs needs less memory"
         ) from None
     study = outcome.study
     if options.json:
@@ -117,17 +122,17 @@ def _bench(options: argparse.Namespace) -> int:
     records, found = [], []
     for name in names:
         try:
-            course = bench.course(name, options.data_dir, options.loss)
+            instance = bench.instance(name, options.data_dir, options.loss)
         except datasets.DatasetError as error:
             raise Wrong(str(error)) from None
-        show(bench.heading(course), flush=True)
-        lanes = []
-        for lane in bench.lanes(course, limits):
-            show(bench.line(lane), flush=True)
-            lanes.append(lane)
+        show(bench.heading(instance), flush=True)
+        timings = []
+        for timing in bench.timings(instance, limits):
+            show(bench.line(timing), flush=True)
+            timings.append(timing)
         show()
-        records.append(bench.record(course, lanes))
-        found += lanes
+        records.append(bench.record(instance, timings))
+        found += timings
     files = bench.write(records, found, options.out)
     if options.json:
         print(json.dumps(records))

@@ -1,11 +1,12 @@
-"""Blocks through a model: learning from a stream, judging, predicting."""
+"""Block by block: learning from standard input, validation, prediction."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -14,35 +15,40 @@ from .. import losses
 from ..estimators import _predicting
 from ..estimators._fitting import as_loss
 from ..linalg.matrices import plain
-from ..sources import Piece, SourceError
+from ..sources import Piece, Source, SourceError
 from ..sources._base import Faults
 from ..sources._svmlight import SvmlightSource
 from ..sources._text import chunks_of_lines
-from .memory import last_step, scaled_rows
+from .memory import Fitted, Matrix, Model, last_step, scaled_rows
 
 __all__ = ["judge", "learn", "pieces", "predictions"]
 
-BLOCK = 1000  # rows of a stream that are learnt together
+BLOCK = 1000  # rows of a stream per call of partial_fit
 STREAM = "standard input"
 
 
-def pieces(stream: Any, options: Any, features: int | None, faults: Faults | None = None) -> Iterator[Piece]:
-    """svmlight lines from a stream, as they come."""
+def pieces(
+    stream: BinaryIO, options: argparse.Namespace, features: int | None, faults: Faults | None = None
+) -> Iterator[Piece]:
+    """Parse svmlight lines from a stream as they arrive."""
     if features is None:
-        raise SourceError("a stream does not tell how many features there will be: give --n-features")
+        raise SourceError("the number of features of a stream is not known in advance: give --n-features")
     parser = SvmlightSource([], options.zero_based, n_features=features)
     faults = Faults(options.on_bad_row) if faults is None else faults
     return parser.parsed(chunks_of_lines(stream, BLOCK, STREAM), STREAM, faults)
 
 
-def learn(model: Any, stream: Any, options: Any) -> dict[str, Any]:
-    """One pass over a stream. Each block is predicted before it is learnt from: the progressive validation loss."""
+def learn(model: Model, stream: BinaryIO, options: argparse.Namespace) -> dict[str, Any]:
+    """Fit a model in one pass over a stream.
+
+    Each block is predicted before the model is fitted to it, which gives the progressive validation loss.
+    """
     faults, begin = Faults(options.on_bad_row), time.perf_counter()
     classes = _classes(options) if is_classifier(model) else None
     known = {} if classes is None else {"classes": classes}
     total, last, next_line = Score(model, classes), Score(model, classes), BLOCK
-    tell = not options.json and not options.quiet
-    if tell:
+    verbose = not options.json and not options.quiet
+    if verbose:
         print(Score.head, flush=True)
     try:
         for piece in pieces(stream, options, options.n_features, faults):
@@ -52,16 +58,16 @@ def learn(model: Any, stream: Any, options: Any) -> dict[str, Any]:
             total.add(scores, y)
             last.add(scores, y)
             model.partial_fit(X, y, **known)
-            if tell and total.rows >= next_line:
+            if verbose and total.rows >= next_line:
                 print(total.line(last), flush=True)
                 last, next_line = Score(model, classes), 2 * total.rows
     except KeyboardInterrupt:
-        print("\nadasadmm: stopped; the model knows the rows so far", file=sys.stderr)
+        print("\nadasadmm: stopped; the model is fitted to the rows read so far", file=sys.stderr)
     if not total.rows:
-        raise SourceError("standard input has no rows")
+        raise SourceError(f"{STREAM} has no rows")
     missing = [] if classes is None else [label for label in classes.tolist() if label not in total.seen]
     if missing:
-        raise SourceError(f"standard input has no row of class {missing[0]:g}; --classes names those that occur")
+        raise SourceError(f"{STREAM} has no row of class {missing[0]:g}: list only classes that occur with --classes")
     if faults.count:
         print(f"adasadmm: warning: {faults.count} bad rows skipped: {'; '.join(faults.told[:3])}", file=sys.stderr)
     seconds = time.perf_counter() - begin
@@ -70,17 +76,17 @@ def learn(model: Any, stream: Any, options: Any) -> dict[str, Any]:
 
 
 class Score:
-    """Sums of the loss and of the errors; ``classes`` is None for a regression."""
+    """Running sums of loss and errors; ``classes`` is None for a regression."""
 
-    head = f"{'average loss':>14}{'since last':>14}{'error':>10}{'rows':>14}{'rows a second':>16}"
+    head = f"{'average loss':>14}{'since last':>14}{'error':>10}{'rows':>14}{'rows/s':>16}"
 
-    def __init__(self, model: Any, classes: np.ndarray | None) -> None:
+    def __init__(self, model: Model, classes: np.ndarray | None) -> None:
         self.loss, self.classes, self.begin = as_loss(model.loss), classes, time.perf_counter()
         self.rows, self.total, self.errors = 0, 0.0, 0.0
         self.seen: set[Any] = set()
 
     def add(self, scores: np.ndarray | None, y: np.ndarray) -> None:
-        """Scores of some rows, one column for each linear function (None: nothing is learnt yet), and their targets."""
+        """Add rows by their scores, one column per linear function (None before the first fit), and their targets."""
         n, classes = len(y), self.classes
         columns = 1 if classes is None or len(classes) == 2 else len(classes)
         scores = np.zeros((n, columns)) if scores is None else scores
@@ -98,17 +104,19 @@ class Score:
         self.rows += n
 
     def figures(self) -> dict[str, float]:
+        """Return the mean loss, and the error rate or the root mean squared error."""
         share = self.errors / self.rows
         return {"loss": self.total / self.rows, **({"rmse": share**0.5} if self.classes is None else {"error": share})}
 
     def line(self, last: Score) -> str:
+        """Format a line of the progress table; ``last`` has the rows since the previous line."""
         loss, rate = self.figures().values()
         speed = self.rows / max(time.perf_counter() - self.begin, 1e-9)
         return f"{loss:>14.6f}{last.total / last.rows:>14.6f}{rate:>10.4f}{self.rows:>14,}{speed:>16,.0f}"
 
 
-def judge(model: Any, source: Any) -> dict[str, float]:
-    """Mean loss, and the rate of errors or the root of the mean square, over a source."""
+def judge(model: Fitted, source: Source) -> dict[str, float]:
+    """Return the mean loss, and the error rate or the root mean squared error, over a source."""
     linear = last_step(model)
     score = Score(linear, linear.classes_ if is_classifier(linear) else None)
     for piece in source.pieces():
@@ -118,8 +126,8 @@ def judge(model: Any, source: Any) -> dict[str, float]:
     return score.figures()
 
 
-def predictions(model: Any, blocks: Iterable[Piece], file: Any) -> None:
-    """A line for each row: the prediction and, of a classifier, the score of each linear function; empty for a gap."""
+def predictions(model: Fitted, blocks: Iterable[Piece], file: TextIO) -> None:
+    """Write one line per row: the prediction and, for a classifier, the scores; empty for an unreadable row."""
     classifies = is_classifier(model)
     several = classifies and len(model.classes_) > 2
     names = [f"score_{label}" for label in model.classes_] if several else ["score"] * classifies
@@ -134,13 +142,13 @@ def predictions(model: Any, blocks: Iterable[Piece], file: Any) -> None:
         file.writelines(line + "\n" for line in lines[written:])
 
 
-def _lines(model: Any, X: Any, classifies: bool) -> list[str]:
+def _lines(model: Fitted, X: Matrix, classifies: bool) -> list[str]:
     guessed = model.predict(X).tolist()
     scores = np.reshape(model.decision_function(X), (len(guessed), -1)).tolist() if classifies else [[]] * len(guessed)
     return [",".join(map(_text, [one, *more])) for one, more in zip(guessed, scores, strict=True)]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
@@ -149,12 +157,12 @@ def _check_labels(y: np.ndarray, classes: np.ndarray | None) -> None:
     if strange:
         known = ",".join(f"{label:g}" for label in classes)  # type: ignore[union-attr]
         raise SourceError(
-            f"{STREAM} has the label {strange[0]:g}, --classes are {known}: name all labels with --classes"
+            f"{STREAM} has the label {strange[0]:g}, which is not in --classes {known}: list all labels there"
         )
 
 
-def _classes(options: Any) -> np.ndarray:
+def _classes(options: argparse.Namespace) -> np.ndarray:
     try:
         return np.unique([float(label) for label in (options.classes or "-1,1").split(",")])
     except ValueError:
-        raise SourceError(f"--classes must be numbers with commas, as in -1,1, got {options.classes!r}") from None
+        raise SourceError(f"--classes must be comma-separated numbers such as -1,1, got {options.classes!r}") from None

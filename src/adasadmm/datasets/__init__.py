@@ -1,12 +1,13 @@
-"""Data by name: the paper's six data sets, two that come with scikit-learn, and the tables of the case studies.
+"""Data sets by name: the paper's six, two bundled with scikit-learn, and the tables of the case studies.
 
-`load` looks for a data set of the paper in your folder, then in the package's cache, and downloads it where neither has
-it. `fetch_case` reads the tables of a case study from a folder of yours. Both compare the values with a recorded digest
-and refuse any others, wherever the files came from.
+`load` looks for a data set of the paper in a folder of yours, then in the package's cache, and downloads it if neither
+has it. `fetch_case` reads the tables of a case study from a folder of yours. Both compare the values with a recorded
+digest and raise `DatasetError` if they differ.
 """
 
 from .cases import Case, case_names, fetch_case, table_digest
-from .paper import BUNDLED, PAPER, Dataset, DatasetError, check_name, digest, load, whereabouts
+from .paper import BUNDLED, PAPER, Dataset, DatasetError, check_name, load, whereabouts
+from .values import digest
 
 __all__ = [
     "BUNDLED",

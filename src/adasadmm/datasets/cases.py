@@ -1,4 +1,4 @@
-"""The case studies: tables read from a folder of yours, checked against the digests of their values."""
+"""The case studies: tables read from a local folder, and checked against the digests of their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,29 +23,36 @@ if TYPE_CHECKING:
 
 __all__ = ["Case", "case_names", "fetch_case", "table_digest"]
 
-_MOST = 100  # bytes for each cell of a CSV file that is still read: the longest tables need 21
+_MOST = 100  # a CSV file with more bytes per cell than this is rejected; the tables need at most 21
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Case:
-    """The tables of one case study, and where they come from.
+    """The tables of one case study, and their origin.
 
     Attributes
     ----------
     name : str
-        The name that `fetch_case` takes.
+        The name of the case study, as passed to `fetch_case`.
     tables : dict of str to pandas.DataFrame
         The tables by name.
     description : str
         What the rows are, and which column is the response.
     source : str
-        Where the original is.
+        The location of the original data.
     preparation : str
-        How the tables were made from the original.
+        How the tables were made from the original data.
     citation : str
-        What to cite.
+        The publications to cite.
     licence : str
-        The licence of the data as its source states it, or "licence unclear".
+        The licence stated by the source, or "licence unclear".
+
+    Examples
+    --------
+    >>> from adasadmm import datasets
+    >>> rent = datasets.fetch_case("rent")  # doctest: +SKIP
+    >>> rent.tables["area_edges"].shape  # doctest: +SKIP
+    (59, 2)
     """
 
     name: str
@@ -69,28 +76,33 @@ def _columns(table: pd.DataFrame, most: int = 6) -> str:
 
 
 def case_names() -> tuple[str, ...]:
-    """The names of the case studies, in alphabetical order.
+    """Return the names of the case studies, in alphabetical order.
+
+    Returns
+    -------
+    tuple of str
+        The names that `fetch_case` accepts.
 
     Examples
     --------
     >>> from adasadmm import datasets
-    >>> "rent" in datasets.case_names()
-    True
+    >>> datasets.case_names()[:3]
+    ('brain', 'copy_number', 'covid')
     """
     return tuple(KNOWN)
 
 
 def fetch_case(name: str) -> Case:
-    """Read the tables of a case study, if they hold the recorded values.
+    """Read the tables of a case study and check their values against the recorded digests.
 
-    The files are not part of the package and are never downloaded. `fetch_case` reads them from the folder that the
-    environment variable ``ADASADMM_CASES`` names or, where it is not set, from the folder ``cases`` beside the folder
-    that ``ADASADMM_DATA`` names. It needs pandas and pyarrow: ``pip install "adasadmm[cases]"``.
+    The files are not part of the package and are never downloaded. They are read from the folder in the environment
+    variable ``ADASADMM_CASES`` or, if it is not set, from the folder ``cases`` next to the one in ``ADASADMM_DATA``.
+    Reading them needs pandas and pyarrow: ``pip install "adasadmm[cases]"``.
 
     Parameters
     ----------
     name : str
-        One of `case_names`.
+        The name of a case study, one of `case_names`.
 
     Returns
     -------
@@ -101,8 +113,8 @@ def fetch_case(name: str) -> Case:
     Raises
     ------
     ValueError
-        If there is no such name, or (`DatasetError`) the folder or a file is missing or damaged, or a table does not
-        hold the recorded values.
+        If the name is unknown. The subclass `DatasetError` is raised if the folder or a file is missing or damaged, or
+        if a table does not hold the recorded values.
     ImportError
         If pandas or pyarrow is not installed.
 
@@ -124,10 +136,28 @@ def fetch_case(name: str) -> Case:
 
 
 def table_digest(table: pd.DataFrame) -> str:
-    """Compute the sha256 of a table's column names and values.
+    """Compute the SHA-256 digest of a table's column names and values.
 
-    Equal values have equal digests however they are stored: integers or floats of any width, text or categories, dates
-    of any unit. The index does not count.
+    The digest does not depend on how values are stored: integers or floats of any width, text or categories, dates of
+    any unit. The index is ignored.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The table.
+
+    Returns
+    -------
+    str
+        The digest, 64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from adasadmm import datasets
+    >>> whole = pd.DataFrame({"rooms": [2, 3]})
+    >>> datasets.table_digest(whole) == datasets.table_digest(whole.astype("float32"))
+    True
     """
     found = hashlib.sha256(np.asarray(table.shape, "<i8").tobytes())
     for position, name in enumerate(table.columns):
@@ -136,8 +166,8 @@ def table_digest(table: pd.DataFrame) -> str:
     return found.hexdigest()
 
 
-def _add_column(found: Any, column: pd.Series) -> None:
-    """Add the kind and the values of a column. Missing values are NaN, NaT or the code -1."""
+def _add_column(found: hashlib._Hash, column: pd.Series) -> None:
+    """Add the type and the values of a column. Missing values are NaN, NaT or the code -1."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -147,17 +177,17 @@ def _add_column(found: Any, column: pd.Series) -> None:
     elif pd.api.types.is_datetime64_dtype(column.dtype):
         found.update(b"date")
         found.update(column.to_numpy().astype("<M8[ms]").tobytes())
-    else:  # codes into the sorted distinct texts: 3,000,000 rows have few of these
+    else:  # codes into the sorted distinct strings, which are few even in 3,000,000 rows
         codes, distinct = pd.factorize(column)
         texts = [str(text) for text in distinct]
-        rank = np.full(len(texts) + 1, -1, "<i4")  # the last place is that of the code -1
+        rank = np.full(len(texts) + 1, -1, "<i4")  # the last entry is for the code -1
         rank[np.argsort(np.array(texts, dtype=object), kind="stable")] = np.arange(len(texts))
         found.update(b"text")
         _add_text(found, sorted(texts))
         found.update(rank[codes].tobytes())
 
 
-def _add_text(found: Any, texts: list[str]) -> None:
+def _add_text(found: hashlib._Hash, texts: list[str]) -> None:
     encoded = [text.encode() for text in texts]
     found.update(np.asarray([len(encoded), *map(len, encoded)], "<i8").tobytes() + b"".join(encoded))
 
@@ -177,11 +207,11 @@ def _has(package: str) -> bool:
 
 
 def _folder() -> Path:
-    """The folder of the case studies, which must exist."""
+    """Return the folder of the case studies, or raise if it does not exist."""
     given, data = os.environ.get("ADASADMM_CASES"), os.environ.get("ADASADMM_DATA")
     if not given and not data:
         raise DatasetError(
-            "there is no folder to read the case studies from: set the environment variable ADASADMM_CASES to it"
+            "the folder of the case studies is not known: set the environment variable ADASADMM_CASES to it"
         )
     folder = Path(given).expanduser() if given else Path(os.path.abspath(Path(str(data)).expanduser())).parent / "cases"
     if folder.is_dir():
@@ -190,7 +220,7 @@ def _folder() -> Path:
     if given:
         raise DatasetError(f"ADASADMM_CASES is {folder}, which {what}: set it to the folder with the case studies")
     raise DatasetError(
-        f"ADASADMM_CASES is not set, and {folder}, beside the folder of ADASADMM_DATA, {what}: "
+        f"ADASADMM_CASES is not set, and {folder}, next to the folder of ADASADMM_DATA, {what}: "
         "set ADASADMM_CASES to the folder with the case studies"
     )
 
@@ -200,7 +230,7 @@ def _origin(entry: Entry) -> str:
 
 
 def _read(path: Path, table: Table, entry: Entry) -> pd.DataFrame:
-    """Read one file, whose size and content are not trusted, and compare its values with the digest."""
+    """Read one file without trusting its size or content, and compare its values with the digest."""
     import pyarrow as pa
 
     try:
@@ -223,7 +253,7 @@ def _from_parquet(path: Path, table: Table) -> pa.Table:
 
 
 def _from_csv(path: Path, table: Table) -> pa.Table:
-    """Parse a CSV file, in which only an empty cell is missing. pyarrow rounds decimals correctly, on every machine."""
+    """Parse a CSV file; only empty cells are missing values. pyarrow rounds decimals correctly on every machine."""
     import pyarrow as pa
     import pyarrow.csv
 
@@ -231,7 +261,7 @@ def _from_csv(path: Path, table: Table) -> pa.Table:
     with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as stream:
         content = stream.read(limit + 1)
     if len(content) > limit:
-        raise ValueError(f"it holds more than {limit:,} bytes, too many for {table.rows:,} x {table.columns:,} values")
+        raise ValueError(f"it has more than {limit:,} bytes, too many for {table.rows:,} x {table.columns:,} values")
     types = dict.fromkeys(table.text, pa.string())
     convert = pa.csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
     found = pa.csv.read_csv(io.BytesIO(content), convert_options=convert)

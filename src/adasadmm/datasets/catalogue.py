@@ -1,4 +1,4 @@
-"""What is known of the case studies: their tables with the digests of their values, origin, citation and licence."""
+"""The catalogue of case studies: tables with the digests of their values, origin, citation and licence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Table(NamedTuple):
     file: str
     rows: int
     columns: int
-    text: tuple[str, ...] = ()  # columns of a CSV file that look like numbers and are names
+    text: tuple[str, ...] = ()  # columns of a CSV file that look like numbers but are names
 
 
 class Entry(NamedTuple):
@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
 _BRAIN = Entry(
     description=(
-        "Brain activity (fMRI) of one person who looks at pictures of eight kinds: 1,452 volumes of 530 voxels, one "
+        "Brain activity (fMRI) of one subject viewing pictures of eight categories: 1,452 volumes of 530 voxels, one "
         "slice."
     ),
     source="https://github.com/PyMVPA/PyMVPA, mvpa2/data, commit 20f0335f98bbb59a0e11bc0b7a469edf8681a9a1",
@@ -231,7 +231,7 @@ KNOWN = {
     "sacramento": _SACRAMENTO,
 }
 
-DIGESTS = {  # of the values of each file, see `table_digest`
+DIGESTS = {  # `table_digest` of each file
     "be_mtpl97.parquet": "8d9a1e3a1ccc2d77c3f3e46aa872ab20dff19fe9d57467248b86cb4247f691d0",
     "canada_covid.csv.gz": "01e0d0623b52fce1ea33db99e51c45e9c8823f473f1037861998566192fc2762",
     "cgh_gbm.csv.gz": "7e55aa729263cabb691253065bf0d99a062125fb1bb34a053b93b886757168c1",

@@ -1,7 +1,7 @@
-"""The paper's six data sets, and two that come with scikit-learn, by name.
+"""The paper's six data sets, and two bundled with scikit-learn, by name.
 
-The six are looked for in your folder, then in the cache of the package; what neither has is downloaded. Values that are
-not the published ones are refused, wherever the files came from.
+The six are read from a folder of yours or from the package's cache, and downloaded if neither has them. Files whose
+values differ from the published ones are rejected.
 """
 
 from __future__ import annotations
@@ -20,34 +20,58 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["BUNDLED", "PAPER", "Dataset", "DatasetError", "check_name", "digest", "load", "whereabouts"]
+from .download import download
+from .values import canonical, digest
+
+__all__ = ["BUNDLED", "PAPER", "Dataset", "DatasetError", "check_name", "load", "whereabouts"]
 
 PAPER = ("a9a", "mushrooms", "news20", "splice", "svmguide3", "w8a")  # in the order of the paper's tables
 BUNDLED = ("breast_cancer", "digits")
 
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 _ROWEIS = "https://www.cs.nyu.edu/~roweis/data/"
-_OPENERS: dict[str, Any] = {"": open, ".bz2": bz2.open, ".gz": gzip.open}  # by what is added to a file's name
-_MOST = 20  # a file may be this many times as long as the published one: other line ends, more digits
+_OPENERS: dict[str, Any] = {"": open, ".bz2": bz2.open, ".gz": gzip.open}  # by suffix
+_MOST = 20  # a file may be this many times larger than the published one: other line ends, more digits
 
 
 class Dataset(NamedTuple):
-    """Rows with labels -1.0 and +1.0."""
+    """A data set for binary classification.
+
+    Attributes
+    ----------
+    name : str
+        The name of the data set, as passed to `load`.
+    X : scipy.sparse.csr_array or numpy.ndarray
+        The rows; dense if the data set is bundled with scikit-learn.
+    y : numpy.ndarray
+        The labels, -1.0 or +1.0.
+    feature_names : tuple of str
+        The name of each column.
+    source : str
+        Where the data were found.
+
+    Examples
+    --------
+    >>> from adasadmm import datasets
+    >>> data = datasets.load("breast_cancer")
+    >>> data.X.shape, data.feature_names[0], data.source
+    ((569, 30), 'mean radius', 'bundled with scikit-learn')
+    """
 
     name: str
-    X: Any  # csr_array, or an ndarray where it is bundled
+    X: Any
     y: np.ndarray
     feature_names: tuple[str, ...]
-    source: str  # where it came from, in words
+    source: str
 
 
 class DatasetError(ValueError):
-    """A data set is not to be had, or its files are not what was published."""
+    """A data set cannot be found, or its files do not hold the published values."""
 
 
 class _Known(NamedTuple):
     features: int
-    files: dict[str, tuple[int, int]]  # in the order to pool them: rows, and bytes when not compressed
+    files: dict[str, tuple[int, int]]  # in pooling order: number of rows, and bytes without compression
     home: str = _LIBSVM
 
 
@@ -59,7 +83,7 @@ _KNOWN = {
     "svmguide3": _Known(22, {"svmguide3": (1_243, 304_339), "svmguide3.t": (41, 10_241)}),
     "w8a": _Known(300, {"w8a": (49_749, 3_478_238), "w8a.t": (14_951, 1_045_870)}),
 }
-_DIGESTS = {  # of the pooled values, see `digest`; of the .mat file also the sha256 of its bytes
+_DIGESTS = {  # `digest` of the pooled values; for the .mat file also the SHA-256 of its bytes
     "a9a": "a61bc2cb5d264041d7a9095000e21d92fbdd6f770f3c49201e39bc424f21d9d1",
     "mushrooms": "81ef16c4f704e6b6ec0c76a5d2d0509608f8d0d3107ff19c0728e4475533c228",
     "news20": "757ed60c9602fcabc4788a59e504fbde6eae7d8d2c3c63a4fb322d6c300032be",
@@ -71,30 +95,39 @@ _DIGESTS = {  # of the pooled values, see `digest`; of the .mat file also the sh
 
 
 def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
-    """A data set, its train and test parts pooled, as in the paper.
+    """Load a data set for binary classification, with its train and test parts pooled as in the paper.
 
-    Positive: of mushrooms the edible ones, of news20 comp.* and rec.* (against sci.* and talk.*), of digits the even
-    ones, of breast_cancer the benign ones.
+    The positive class is: edible in mushrooms, comp.* and rec.* (against sci.* and talk.*) in news20, even in digits,
+    benign in breast_cancer.
 
     Parameters
     ----------
     name : str
-        One of ``PAPER`` (sparse, as published) or ``BUNDLED`` (dense; pixels / 16, columns of breast_cancer
-        standardised).
+        One of ``PAPER`` (sparse, as published) or ``BUNDLED`` (dense; pixels of digits divided by 16, columns of
+        breast_cancer standardised).
     data_dir : path, optional
-        The folder to look in first; then come that in the environment variable ``ADASADMM_DATA`` and the cache. The
-        first that holds all files counts, be they plain, .bz2 or .gz. Otherwise they are downloaded into the cache.
+        The folder to search first. The folder in the environment variable ``ADASADMM_DATA`` and the package's cache
+        follow. The first folder that has all files is used; they may be plain, .bz2 or .gz. If there is none, the
+        files are downloaded into the cache.
+
+    Returns
+    -------
+    Dataset
+        A record with ``X``, ``y``, ``feature_names`` and ``source``.
 
     Raises
     ------
     ValueError
-        If there is no such name, or (`DatasetError`) files are missing or do not hold the published values.
+        If the name is unknown. The subclass `DatasetError` is raised if files are missing or do not hold the published
+        values.
 
     Examples
     --------
     >>> from adasadmm import datasets
     >>> datasets.load("digits").X.shape
     (1797, 64)
+    >>> datasets.load("a9a").X.shape  # doctest: +SKIP
+    (48842, 123)
     """
     check_name(name)
     if name in BUNDLED:
@@ -103,9 +136,9 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
     for who, folder in places.items():
         if who != "cache" and not folder.is_dir():
             what = "is not a folder" if folder.exists() else "does not exist"
-            raise DatasetError(f"{who} is {folder}, which {what}: give the folder that holds the files")
+            raise DatasetError(f"{who} is {folder}, which {what}: give the folder with the data files")
         if not _lacking(name, folder):
-            return _read(name, folder, f"{who}, {folder}", f"Take it anew from {_KNOWN[name].home}")
+            return _read(name, folder, f"{who}, {folder}", f"Download it again from {_KNOWN[name].home}")
     try:
         return _downloaded(name, places.get("cache"))
     except (ImportError, OSError) as error:
@@ -113,29 +146,43 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
 
 
 def check_name(name: str, known: Sequence[str] = (*PAPER, *BUNDLED), what: str = "data set") -> str:
-    """The name, if it is known; otherwise a ValueError that suggests the nearest. For other lists of names too."""
+    """Return a name if it is known; otherwise raise an error that suggests the closest one.
+
+    Parameters
+    ----------
+    name : str
+        The name to check.
+    known : sequence of str, default=all data sets
+        The known names.
+    what : str, default="data set"
+        What the names stand for, used in the message.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Raises
+    ------
+    ValueError
+        If the name is not known.
+
+    Examples
+    --------
+    >>> from adasadmm import datasets
+    >>> datasets.check_name("a9a")
+    'a9a'
+    >>> datasets.check_name("mushroms", ["mushrooms", "splice"])
+    Traceback (most recent call last):
+        ...
+    ValueError: there is no data set 'mushroms'. Did you mean 'mushrooms'? There are: mushrooms, splice
+    """
     if name in known:
         return name
     plain = {one.lower(): one for one in known}
     near = difflib.get_close_matches(str(name).lower(), plain, n=1, cutoff=0.5)
     hint = f" Did you mean {plain[near[0]]!r}?" if near else ""
     raise ValueError(f"there is no {what} {name!r}.{hint} There are: {', '.join(known)}")
-
-
-def digest(X: Any, y: Any) -> str:
-    """sha256 of rows and labels: the same however the zeros are stored, the entries ordered or the file compressed."""
-    X = _canonical(X)
-    pieces = ((X.shape, "<i8"), (X.indptr, "<i8"), (X.indices, "<i4"), (X.data, "<f8"), (y, "<f8"))
-    return hashlib.sha256(b"".join(np.asarray(piece).astype(kind).tobytes() for piece, kind in pieces)).hexdigest()
-
-
-def _canonical(X: Any) -> sp.csr_array:
-    """A copy with each row's entries in order, one for each place, none that is 0; indices of 32 bits, as is usual."""
-    X = sp.csr_array(X, dtype=np.float64, copy=True)
-    X.indptr, X.indices = X.indptr.astype(np.int32), X.indices.astype(np.int32)
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    return X
 
 
 def _bundled(name: str) -> Dataset:
@@ -152,7 +199,7 @@ def _bundled(name: str) -> Dataset:
 
 
 def _places(data_dir: str | os.PathLike[str] | None) -> dict[str, Path]:
-    """The folders to search, in this order, each under the name that it has for the user."""
+    """Return the folders to search, in order, by the name under which the user knows them."""
     given = {"data_dir": data_dir, "ADASADMM_DATA": os.environ.get("ADASADMM_DATA") or None}
     places = {who: Path(folder).expanduser() for who, folder in given.items() if folder is not None}
     try:
@@ -163,15 +210,34 @@ def _places(data_dir: str | os.PathLike[str] | None) -> dict[str, Path]:
 
 
 def whereabouts(name: str, data_dir: str | os.PathLike[str] | None = None) -> str:
-    """Where `load` would find a data set, in words."""
+    """Describe where `load` would find a data set.
+
+    Parameters
+    ----------
+    name : str
+        The name of a data set.
+    data_dir : path, optional
+        The folder to search first, as in `load`.
+
+    Returns
+    -------
+    str
+        The folder, or a phrase.
+
+    Examples
+    --------
+    >>> from adasadmm import datasets
+    >>> datasets.whereabouts("digits")
+    'bundled with scikit-learn'
+    """
     if name in BUNDLED:
         return "bundled with scikit-learn"
     places = _places(data_dir).values()
-    return next((str(folder) for folder in places if not _lacking(name, folder)), "not here, to be downloaded")
+    return next((str(folder) for folder in places if not _lacking(name, folder)), "not found; load downloads it")
 
 
 def _find(folder: Path, file: str) -> Path | None:
-    """The file of that name, plain or compressed."""
+    """Return the path of a file, plain or compressed, or None if the folder does not have it."""
     candidates = (folder / (file + suffix) for suffix in _OPENERS)
     return next((path for path in candidates if path.is_file()), None)
 
@@ -181,44 +247,24 @@ def _lacking(name: str, folder: Path) -> list[str]:
 
 
 def _downloaded(name: str, cache: Path | None) -> Dataset:
-    """Fetch what the cache lacks, and read it. What was fetched stays only if all of it is as published."""
+    """Download missing files and read the data set; delete the downloads if the values are not the published ones."""
     if cache is None:
-        raise ImportError('that needs pooch: pip install "adasadmm[data]"')
+        raise ImportError('downloading needs pooch: pip install "adasadmm[data]"')
     fresh: list[Path] = []
     try:
         for file in _lacking(name, cache):
-            fresh.append(_download(_KNOWN[name].home, file, cache))
-        return _read(name, cache, f"downloaded into {cache}", "What was downloaded is deleted again; try later.")
+            fresh.append(download(_KNOWN[name].home, file, cache))
+        return _read(name, cache, f"downloaded into {cache}", "The downloaded files were deleted; try again later.")
     except BaseException:
         for path in fresh:
             path.unlink(missing_ok=True)
         raise
 
 
-def _download(home: str, file: str, folder: Path) -> Path:
-    """Fetch one file; pooch gives it its name only when it is whole."""
-    import pooch
-
-    downloader = pooch.HTTPDownloader(timeout=30, hooks={"response": _refuse_http})
-    try:
-        return Path(pooch.create(folder, home, registry={file: None}).fetch(file, downloader=downloader))
-    except OSError as error:
-        root: BaseException = error  # the first of a chain of errors says it best: no such host, no space left
-        while (deeper := root.__cause__ or root.__context__) is not None:
-            root = deeper
-        raise OSError(f"{home}{file}: {str(root)[:200] or type(root).__name__}") from error
-
-
-def _refuse_http(response: Any, *_: Any, **__: Any) -> None:
-    """Stop where a redirection left https."""
-    if not response.url.startswith("https://"):
-        raise OSError(f"redirected to {response.url}, which is not https")
-
-
 def _missing(name: str, places: dict[str, Path], why: Exception) -> DatasetError:
     known = _KNOWN[name]
     return DatasetError(
-        f"{name} is not on this machine, and could not be downloaded: {why}\n"
+        f"{name} is not on this machine and could not be downloaded: {why}\n"
         + "".join(f"  {who}, {folder}, lacks {', '.join(_lacking(name, folder))}\n" for who, folder in places.items())
         + f"Put {' and '.join(known.files)} (plain, .bz2 or .gz) from {known.home} into one folder;\n"
         "pass it as data_dir, or set the environment variable ADASADMM_DATA to it."
@@ -226,7 +272,7 @@ def _missing(name: str, places: dict[str, Path], why: Exception) -> DatasetError
 
 
 def _read(name: str, folder: Path, source: str, advice: str) -> Dataset:
-    """Parse the files of a data set and pool them, if they hold what was published."""
+    """Parse and pool the files of a data set, and check that they hold the published values."""
     paths, contents = [_find(folder, file) or folder / file for file in _KNOWN[name].files], []
     for path, file in zip(paths, _KNOWN[name].files, strict=True):
         try:
@@ -234,8 +280,8 @@ def _read(name: str, folder: Path, source: str, advice: str) -> Dataset:
         except (ValueError, OSError, EOFError, zlib.error) as error:
             raise DatasetError(f"{path} cannot be used: {error}. {advice}") from error
     rows, labels, names = zip(*contents, strict=True)
-    X, label = _canonical(sp.vstack(rows)), np.concatenate(labels)
-    y = np.where(label == label.max(), 1.0, -1.0)  # they are -1 and 1, or 1 and 2
+    X, label = canonical(sp.vstack(rows)), np.concatenate(labels)
+    y = np.where(label == label.max(), 1.0, -1.0)  # labels are -1 and 1, or 1 and 2
     found, expected = digest(X, y), _DIGESTS[name]
     if found != expected:
         said = f"the digest of the values is {found[:16]}..., expected {expected[:16]}..."
@@ -244,13 +290,13 @@ def _read(name: str, folder: Path, source: str, advice: str) -> Dataset:
 
 
 def _parse(path: Path, file: str, known: _Known) -> tuple[sp.csr_array, np.ndarray, tuple[str, ...]]:
-    """Rows, labels and names of the columns of one file, which is not trusted: neither its length nor what it says."""
+    """Return the rows, labels and column names of one file, without trusting its size or content."""
     count, size = known.files[file]
     limit = _MOST * size
     with _OPENERS.get(path.suffix, open)(path, "rb") as stream:
         content = stream.read(limit + 1)
     if len(content) > limit:
-        raise ValueError(f"it holds more than {limit:,} bytes, expected {size:,}")
+        raise ValueError(f"it has more than {limit:,} bytes, expected {size:,}")
     X, labels, names = _from_mat(content, file) if file.endswith(".mat") else _from_svmlight(content, known.features)
     if X.shape[0] != count:
         raise ValueError(f"it has {X.shape[0]:,} rows, expected {count:,}")
@@ -263,15 +309,15 @@ def _from_svmlight(content: bytes, features: int) -> tuple[Any, np.ndarray, tupl
     try:
         X, labels = load_svmlight_file(io.BytesIO(content), n_features=features, zero_based=False)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"it is no svmlight text with columns 1 to {features} ({error})") from error
+        raise ValueError(f"it is not svmlight text with columns 1 to {features} ({error})") from error
     return X, labels, tuple(f"x{j}" for j in range(1, features + 1))
 
 
 def _from_mat(content: bytes, file: str) -> tuple[Any, np.ndarray, tuple[str, ...]]:
-    """The tiny 20 newsgroups: words x documents, and of each document the group: comp, rec, sci, talk as 1 to 4."""
+    """Read the small 20 newsgroups: words x documents, and the group of each document, 1 to 4: comp, rec, sci, talk."""
     import scipy.io
 
-    if hashlib.sha256(content).hexdigest() != _DIGESTS[file]:  # a binary format: known before it is parsed
+    if hashlib.sha256(content).hexdigest() != _DIGESTS[file]:  # a binary format: verify it before parsing
         raise ValueError(f"its sha256 is not {_DIGESTS[file]}")
     held = scipy.io.loadmat(io.BytesIO(content))
     words = tuple(str(word.item()) for word in held["wordlist"].reshape(-1))

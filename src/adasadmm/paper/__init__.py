@@ -1,1 +1,1 @@
-"""Experiments that a command runs."""
+"""The paper's experiment, the demonstration and the benchmark, each run by a command."""

@@ -1,4 +1,4 @@
-"""The cells of the experiment: one piece of work each, from names and numbers to names and numbers."""
+"""The cells of the experiment: independent units of work that take and return plain names and numbers."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ TUNING_SEED = 0
 
 
 class Cell(NamedTuple):
-    """A piece of work.
+    """A unit of work.
 
-    ``kind`` is "optimum" (of a data set and seed), "trial" (of a step size, on a hold-out) or "run" (a cell of the
-    table).
+    ``kind`` is "optimum" (solve a data set and seed to optimality), "trial" (try a step size on the hold-out rows) or
+    "run" (one seed of an entry of the table).
     """
 
     kind: str
     dataset: str
     seed: int
     algorithm: str = ""
-    eta: Any = None
+    eta: float | str | None = None
 
     def __str__(self) -> str:
         if self.kind == "optimum":
@@ -45,7 +45,7 @@ class Cell(NamedTuple):
 
 
 class Task(NamedTuple):
-    """The training problem, and the one of the rows that are held out."""
+    """The training problem, and the problem of the held-out rows."""
 
     train: Problem
     held_out: Problem
@@ -53,13 +53,13 @@ class Task(NamedTuple):
     names: tuple[str, ...]
 
     def test_error(self, w: np.ndarray) -> float:
-        """The share of wrong signs among the held-out rows; a score of 0 counts as +1."""
+        """Return the fraction of held-out rows with the wrong sign; a score of 0 counts as +1."""
         signs = np.where(self.held_out.predictions(w) >= 0.0, 1.0, -1.0)
         return float(np.mean(signs != self.held_out.rows.y))
 
 
 def compute(cell: Cell, options: Options, data_dir: str | None) -> dict[str, Any]:
-    """The figures of a cell."""
+    """Compute the figures of a cell."""
     work = {"optimum": _optimum, "trial": _trial, "run": _run}[cell.kind]
     return work(cell, options, data_dir)
 
@@ -86,7 +86,7 @@ def _trial(cell: Cell, options: Options, data_dir: str | None) -> dict[str, Any]
         last[:] = [w_mean]
 
     status = follow(cell.algorithm, task.train, options, cell.seed, cell.eta, note)
-    # A run that diverged is no candidate; JSON has no infinity.
+    # None marks a run that diverged, since JSON has no infinity; its step size is not considered.
     return {"objective": None if status == "diverged" else task.held_out.objective(last[0])}
 
 
@@ -130,7 +130,7 @@ def _run(cell: Cell, options: Options, data_dir: str | None) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=4)
 def prepare(name: str, data_dir: str | None, seed: int, tuning: bool) -> Task:
-    """Split a data set for a seed; for tuning, its training part once more."""
+    """Split a data set for a seed; for tuning, split its training rows again."""
     data = datasets.load(name, data_dir)
     rng = np.random.default_rng([seed, 2014])
     kept, held_out = _split(rng, np.arange(len(data.y)))
@@ -148,7 +148,7 @@ def prepare(name: str, data_dir: str | None, seed: int, tuning: bool) -> Task:
 
 
 def scaled(X: Any, rows: np.ndarray) -> np.ndarray:
-    """X with its columns mapped to [-1, 1] over some rows; columns that are constant there become 0."""
+    """Scale the columns of X to [-1, 1], with the range taken over the given rows; constant columns become 0."""
     X = X.toarray()
     low, high = X[rows].min(axis=0), X[rows].max(axis=0)
     varying = high > low
@@ -156,7 +156,7 @@ def scaled(X: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def learnt_graph(name: str, X: Any) -> graphs.Graph:
-    """The graph of sparse inverse covariance, all weights 1."""
+    """Learn the graph of the sparse inverse covariance; all edge weights are 1."""
     return graphs.glasso(X, penalty=PENALTY[name]) if name in PENALTY else graphs.as_graph("glasso", X.shape[1], X=X)
 
 

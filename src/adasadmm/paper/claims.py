@@ -1,4 +1,4 @@
-"""The claims of section 3.2, and one more, decided by the figures."""
+"""The claims of section 3.2 of the paper, and one more, checked against the figures."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .report.study import Claim
 
 __all__ = ["claims"]
 
-EARLY = 0.25  # the epoch at which the paper compares
+EARLY = 0.25  # epoch of the paper's early comparison
 
-Records = dict[str, list[dict[str, Any]]]  # of one data set, by algorithm
+Records = dict[str, list[dict[str, Any]]]  # the records of one data set, by algorithm
 
 
 class Rule(NamedTuple):
-    """A claim before it met the figures."""
+    """A claim, and how to check it."""
 
     text: str
     needs: tuple[str, ...]
     decide: Callable[[Records], tuple[bool, str]]
-    fits: Callable[[dict[str, Any]], bool] = lambda record: True  # whether a record has the figures that it takes
-    also: str = ""  # what that is, in words
+    fits: Callable[[dict[str, Any]], bool] = lambda record: True  # whether a record has the figures it needs
+    also: str = ""  # the same condition in words
 
 
 def claims(records: list[dict[str, Any]]) -> list[Claim]:
-    """Each claim with its verdict over the data sets that were run."""
+    """Return each claim with its verdict over the data sets that were run."""
     return [_judge(rule, records) for rule in RULES]
 
 
@@ -41,7 +41,7 @@ def _judge(rule: Rule, records: list[dict[str, Any]]) -> Claim:
             holds[dataset], evidence[dataset] = rule.decide(runs)
     yes, of = sum(holds.values()), len(holds)
     if not of:
-        verdict = f"not decided: needs {', '.join(rule.needs)} in one run{rule.also}"
+        verdict = f"not checked: needs {', '.join(rule.needs)} in one run{rule.also}"
     elif of == 1:
         verdict = f"{'holds' if yes else 'fails'} on 1 of 1"
     else:
@@ -50,7 +50,7 @@ def _judge(rule: Rule, records: list[dict[str, Any]]) -> Claim:
 
 
 def _comparable(rule: Rule, records: list[dict[str, Any]]) -> Records:
-    """The records by algorithm, of those seeds only that each of them has: after a failure means would be of others."""
+    """Return the records by algorithm, of the seeds that all algorithms have, so that means are comparable."""
     runs = {
         name: {one["seed"]: one for one in records if one["algorithm"] == name and rule.fits(one)}
         for name in rule.needs
@@ -67,7 +67,7 @@ def _mean(runs: list[dict[str, Any]], figure: str) -> float:
 
 
 def _mean_at(runs: list[dict[str, Any]], figure: str, epoch: float) -> float:
-    """The mean of a figure at the last point of each curve that is no later than an epoch."""
+    """Return the mean of a figure at an epoch: of each curve, the last point up to that epoch."""
     places = [np.searchsorted(run["trace"]["epoch"], epoch + 1e-3, side="right") - 1 for run in runs]
     return float(np.mean([run["trace"][figure][place] for run, place in zip(runs, places, strict=True)]))
 
@@ -81,7 +81,7 @@ def _has_optimum(record: dict[str, Any]) -> bool:
 
 
 def _above(runs: list[dict[str, Any]]) -> float:
-    """How far the objective lies above the optimum."""
+    """Return the mean suboptimality."""
     return float(np.mean([run["objective"] - run["optimum"] for run in runs]))
 
 
@@ -138,7 +138,7 @@ def _advantage_when_tuned(runs: Records) -> tuple[bool, str]:
     ratio = tuned / diagonal if diagonal > 0.0 else math.inf
     return (
         diagonal < tuned,
-        f"above the optimum: diagonal {diagonal:.3g}, SADMM with a tuned c/sqrt(t) {tuned:.3g}, a ratio of {ratio:.2g}",
+        f"suboptimality: diagonal {diagonal:.3g}, SADMM with tuned c/sqrt(t) {tuned:.3g}, ratio {ratio:.2g}",
     )
 
 
@@ -159,19 +159,19 @@ RULES = [
     ),
     Rule(
         f"Their test errors at {EARLY} epochs are smaller than that of SADMM at the end, or comparable: "
-        "no more than one standard error above.",
+        "at most one standard error larger.",
         PAPERS_THREE,
         _early_errors,
         *LONG_ENOUGH,
     ),
     Rule(
-        "The full matrix is significantly slower: more than twice the time of each of the others.",
+        "The full matrix is significantly slower: more than twice the time of either other algorithm.",
         PAPERS_THREE,
         _full_is_slow,
     ),
     Rule("The diagonal is efficient: less than twice the time of SADMM.", PAPERS_THREE, _diagonal_is_cheap),
     Rule(
-        "Not in the paper: the diagonal also ends below SADMM when that has a tuned step c/sqrt(t).",
+        "Not in the paper: the diagonal also ends with a smaller objective than SADMM with a tuned step c/sqrt(t).",
         ("ada-diag", "sadmm-sqrt"),
         _advantage_when_tuned,
         _has_optimum,

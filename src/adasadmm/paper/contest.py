@@ -1,4 +1,4 @@
-"""Who runs: the paper's three algorithms and the extras, each as a function that follows one run."""
+"""The algorithms of the experiment: the paper's three and further ones, and how one of them is run."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import numpy as np
 
 from .._core.threads import one_blas_thread
 from .._solve import solve
+from ..certificates.trace import Snapshot
 from ..linalg import matrices
 from ..metrics import Full
 from ..problem import Problem
-from ..solvers import ADMM, OADMM, SADMM, AdaSADMM
+from ..solvers import ADMM, OADMM, SADMM, AdaSADMM, Solver
 from .settings import POINTS_AN_EPOCH
 
 __all__ = ["ALGORITHMS", "DEFAULT", "PAPERS", "Algorithm", "Options", "follow"]
 
+Eta = float | str | None  # a step size or the name of a schedule; None: none chosen yet
 # note(epoch, seconds, w_mean, w_last)
 Note = Callable[[float, float, np.ndarray, np.ndarray], None]
 
 
 class Options(NamedTuple):
-    """What a run of the experiment can set."""
+    """The settings of a run of the experiment."""
 
     epochs: float = 2.0
     w_step: str = "exact"
@@ -35,11 +37,11 @@ class Options(NamedTuple):
 
 
 class Algorithm(NamedTuple):
-    """A contestant: its label, its fixed step size (None: chosen from the grid), and its solver for a step size."""
+    """An algorithm: its label, its fixed step size (None: chosen from the grid), and its solver for a step size."""
 
     label: str
-    eta: Any
-    solver: Callable[[Options, Any], Any]
+    eta: Eta
+    solver: Callable[[Options, Any], Solver | None]  # None: not a solver of this package
 
 
 PAPERS = ("sadmm", "ada-diag", "ada-full")
@@ -51,7 +53,7 @@ ALGORITHMS = {
     "sadmm-sqrt": Algorithm("SADMM, tuned c/sqrt(t)", None, lambda o, eta: SADMM(eta=eta, w_step=o.w_step)),
     "ada-diag-linearized": Algorithm("Ada-SADMM, diagonal, linearised", None, lambda o, eta: AdaSADMM(eta=eta)),
     "ada-diag-auto": Algorithm(
-        "Ada-SADMM, diagonal, no step to tune", "auto", lambda o, eta: AdaSADMM(average="step-weighted")
+        "Ada-SADMM, diagonal, automatic step size", "auto", lambda o, eta: AdaSADMM(average="step-weighted")
     ),
     "oadmm": Algorithm("OADMM", None, lambda o, eta: OADMM(eta=eta)),
     "admm": Algorithm("batch ADMM", "none", lambda o, eta: ADMM()),
@@ -60,20 +62,21 @@ ALGORITHMS = {
 
 
 def label(name: str, options: Options) -> str:
-    """The label of an algorithm in a run with these options: a root that lags is marked as such."""
+    """Return the label of an algorithm with these options; it says if the matrix root is refreshed only rarely."""
     kinds = {"ada-full": ", exact root" if options.exact_root else ", root refreshed at 0.05"}
     linearised = ", linearised" if options.w_step == "linearized" and name in DEFAULT else ""
     return ALGORITHMS[name].label + kinds.get(name, "") + linearised
 
 
-def follow(name: str, problem: Problem, options: Options, seed: int, eta: Any, note: Note) -> str:
-    """Run an algorithm and note its points on the way; returns how it ended."""
+def follow(name: str, problem: Problem, options: Options, seed: int, eta: Eta, note: Note) -> str:
+    """Run an algorithm, call ``note`` along the way, and return its final status."""
     if name == "sgd":
         return _follow_sgd(problem, options.epochs, seed, note)
     solver = ALGORITHMS[name].solver(options, eta)
+    assert solver is not None
     note(0.0, 0.0, np.zeros(problem.d), np.zeros(problem.d))
 
-    def callback(snapshot: Any) -> None:
+    def callback(snapshot: Snapshot) -> None:
         note(snapshot.epoch, snapshot.seconds, snapshot.w_average, snapshot.w)
 
     batch = solver.uses_all_rows
@@ -89,7 +92,7 @@ def follow(name: str, problem: Problem, options: Options, seed: int, eta: Any, n
 
 
 def _follow_sgd(problem: Problem, epochs: float, seed: int, note: Note) -> str:
-    """scikit-learn's averaged stochastic gradient descent: the same loss and ridge, no penalty on the graph."""
+    """Run scikit-learn's averaged SGD: the same loss and ridge penalty, but no graph penalty."""
     from sklearn.linear_model import SGDClassifier
 
     model = SGDClassifier(alpha=float(problem.gamma[0]), average=True, fit_intercept=False, shuffle=False)

@@ -1,4 +1,4 @@
-"""The demo: the paper's algorithms on two data sets of scikit-learn, and what a graph does to the weights."""
+"""The demo: the paper's algorithms on two data sets of scikit-learn, and the effect of a graph on the weights."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from sklearn.model_selection import train_test_split
 
 from .. import datasets, graphs
 from .._solve import solve
+from ..certificates.trace import Snapshot
 from ..estimators import GraphGuidedClassifier
 from ..losses import Hinge
 from ..metrics import Full
 from ..penalties import L1
 from ..problem import Problem
-from ..solvers import ADMM, ALM, SADMM, AdaSADMM
+from ..solvers import ADMM, ALM, SADMM, AdaSADMM, Solver
 from .report.showcase import Line, WeightMap
 from .settings import POINTS_AN_EPOCH, TEST_PART
 
@@ -24,7 +25,7 @@ __all__ = ["STAGES", "Stage", "lines", "solvers", "weight_maps"]
 
 
 class Stage(NamedTuple):
-    """A data set of the demo. ``eta``: for SADMM c/sqrt(t), and Ada-SADMM diagonal and full, the best power of 2."""
+    """A data set of the demo. ``eta``: the best powers of 2 for SADMM c/sqrt(t), Ada-SADMM diagonal and full."""
 
     title: str
     graph: str
@@ -35,12 +36,12 @@ STAGES = {
     "digits": Stage("Handwritten digits, even against odd", "the 8 x 8 grid of pixels", (1.0, 1.0, 1.0)),
     "breast_cancer": Stage("Breast cancer, benign against malignant", "learnt from the rows", (0.25, 0.5, 0.5)),
 }
-STRENGTH = 0.003  # of the graph in the weight maps
-SPLITS = 10  # over which the test errors of the weight maps are means
+STRENGTH = 0.003  # of the graph penalty in the weight maps
+SPLITS = 10  # the test errors of the weight maps are means over this many splits
 
 
-def solvers(stage: Stage) -> dict[str, Any]:
-    """The contestants, in the order of the table."""
+def solvers(stage: Stage) -> dict[str, Solver]:
+    """Return the solvers by label, in the order of the table."""
     sadmm, diagonal, full = stage.eta
     return {
         "SADMM, 1/(gamma t)": SADMM(),
@@ -53,19 +54,19 @@ def solvers(stage: Stage) -> dict[str, Any]:
 
 
 def lines(name: str, epochs: float = 2.0) -> Iterator[Line]:
-    """Each algorithm's line on a data set, as soon as it is known."""
+    """Run each algorithm on a data set and yield its line as soon as it is finished."""
     problem, X_test, y_test = _problem(name)
     optimum = solve(problem, ALM(), tol=1e-8).certificate
     assert optimum is not None
     for label, solver in solvers(STAGES[name]).items():
         course: dict[str, list[float]] = {"epoch": [], "above": []}
 
-        def look(snapshot: Any, course: dict[str, list[float]] = course) -> None:
+        def observe(snapshot: Snapshot, course: dict[str, list[float]] = course) -> None:
             course["epoch"].append(snapshot.epoch)
             course["above"].append(problem.objective(snapshot.w_average) / optimum.dual - 1.0)
 
         batch = solver.uses_all_rows
-        settings: dict[str, Any] = {"callback": look, "trace_every": 1.0 / POINTS_AN_EPOCH, "epochs": epochs}
+        settings: dict[str, Any] = {"callback": observe, "trace_every": 1.0 / POINTS_AN_EPOCH, "epochs": epochs}
         result = solve(problem, solver, **({} if batch else settings))
         objective = problem.objective(result.w_average)
         error = float(np.mean(np.where(X_test @ result.w_average >= 0.0, 1.0, -1.0) != y_test))
@@ -74,7 +75,7 @@ def lines(name: str, epochs: float = 2.0) -> Iterator[Line]:
 
 
 def _problem(name: str) -> tuple[Problem, np.ndarray, np.ndarray]:
-    """The training problem, gamma = nu = 1/n as in the paper, and the test rows and labels."""
+    """Return the training problem, with gamma = nu = 1/n as in the paper, and the test rows and labels."""
     data = datasets.load(name)
     X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=TEST_PART, random_state=0, stratify=data.y)
     n, d = X.shape
@@ -84,18 +85,20 @@ def _problem(name: str) -> tuple[Problem, np.ndarray, np.ndarray]:
 
 
 def weight_maps() -> Iterator[WeightMap]:
-    """The weights with and without a graph, on half of the rows."""
+    """Fit the weights with and without a graph, on half of the rows."""
     pixels, digit = load_digits(return_X_y=True)
     chosen = np.isin(digit, (3, 8))
     places = [f"pixel {i}, {j}" for i in range(8) for j in range(8)]
-    title = "3 (blue) against 8 (red), a weight for each pixel"
+    title = "3 (blue) against 8 (red), one weight per pixel"
     yield _weight_map("digits", title, pixels[chosen] / 16.0, digit[chosen] == 8, ("grid", 8, 8), places)
     data = datasets.load("breast_cancer")
-    title = "Benign (red) against malignant (blue), a weight for each measurement"
+    title = "Benign (red) against malignant (blue), one weight per measurement"
     yield _weight_map("breast_cancer", title, data.X, data.y > 0, "glasso", list(data.feature_names))
 
 
-def _weight_map(name: str, title: str, X: np.ndarray, y: np.ndarray, graph: Any, features: list[str]) -> WeightMap:
+def _weight_map(
+    name: str, title: str, X: np.ndarray, y: np.ndarray, graph: str | tuple[str, int, int], features: list[str]
+) -> WeightMap:
     strengths = (0.0, STRENGTH)
     errors, first = np.empty((SPLITS, 2)), list[Any]()
     for split in range(SPLITS):

@@ -1,4 +1,4 @@
-"""The same problem by CVXPY, whose solvers are what a user could take instead."""
+"""The same problem in CVXPY, whose solvers are the alternatives a user has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CVXPY", "Peer", "by_cvxpy", "installed"]
 
 
 class Peer(NamedTuple):
-    """A solver of CVXPY's: its label, what it calls its tolerance and its limits, and the losses that it knows."""
+    """A solver of CVXPY: its label, its options for a tolerance and a time limit, and the losses that it supports."""
 
     label: str
     options: Callable[[float, float], dict[str, Any]]
@@ -40,7 +40,7 @@ CVXPY = {
 
 
 def installed(loss: str = "hinge") -> list[str]:
-    """Those of `CVXPY` that are here and know the loss."""
+    """Return the solvers of `CVXPY` that are installed and support the loss."""
     if importlib.util.find_spec("cvxpy") is None:
         return []
     import cvxpy as cp
@@ -50,9 +50,10 @@ def installed(loss: str = "hinge") -> list[str]:
 
 
 def by_cvxpy(X: Any, y: np.ndarray, edges: np.ndarray, loss: str = "hinge") -> Callable[..., np.ndarray | None]:
-    """A function ``(solver, tol, limit) -> w`` for gamma = nu = 1/n and no bias; None where the solver gave up.
+    """Return a function ``(solver, tol, limit) -> w`` for gamma = nu = 1/n without intercept.
 
-    The program is built here, and made ready for the solver there, where it counts as the solver's time.
+    It returns None if the solver fails. The program is built here; its conversion to the solver's form happens in each
+    call and counts as the solver's time.
     """
     import cvxpy as cp
 
@@ -65,9 +66,9 @@ def by_cvxpy(X: Any, y: np.ndarray, edges: np.ndarray, loss: str = "hinge") -> C
 
     def solve(solver: str, tol: float, limit: float = 1e6) -> np.ndarray | None:
         w.value = None
-        program = cp.Problem(objective)  # a new one, lest it start from the last answer
+        program = cp.Problem(objective)  # a new one, so that the solver cannot start from the previous solution
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that an answer may be inaccurate is seen from its objective
+            warnings.simplefilter("ignore")  # an inaccurate solution shows in its objective
             try:
                 program.solve(solver=solver, warm_start=False, **CVXPY[solver].options(tol, limit))
             except cp.SolverError:

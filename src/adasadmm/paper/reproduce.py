@@ -1,4 +1,4 @@
-"""The paper's experiment from beginning to end: plan, compute, gather, report."""
+"""The paper's experiment from start to finish: plan, compute, collect, report."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = ["BUNDLED", "PAPER", "Outcome", "Plan", "checked", "cpu_count", "repro
 
 PAPER, BUNDLED = datasets.PAPER, datasets.BUNDLED
 
-# What a row costs beside one of the diagonal metric, roughly; for the time left.
+# Approximate cost per row relative to the diagonal metric, used to estimate the remaining time.
 COST = {"ada-full": 1.5, "sgd": 0.01, "ada-diag-linearized": 0.1, "ada-diag-auto": 0.1, "admm": 0.3, "": 0.5}
 
 
 class Plan(NamedTuple):
-    """What to run, and where to put it."""
+    """What to run, and where to write it."""
 
     datasets: tuple[str, ...]
     algorithms: tuple[str, ...]
@@ -48,12 +48,14 @@ class Plan(NamedTuple):
 
 
 class Outcome(NamedTuple):
+    """The study, and the files written."""
+
     study: Study
     files: list[Path]
 
 
 class Finished(NamedTuple):
-    """A cell with its figures, or with what went wrong."""
+    """A cell with its figures, or with its error message."""
 
     cell: Cell
     figures: dict[str, Any] | None
@@ -61,16 +63,16 @@ class Finished(NamedTuple):
 
 
 class Available(NamedTuple):
-    """The data sets that can be loaded, and what is wrong with the others."""
+    """The data sets that could be loaded, and the failures of the others."""
 
     data: dict[str, datasets.Dataset]
     failures: list[Failure]
 
 
 def checked(plan: Plan, chosen: bool) -> tuple[Plan, Available]:
-    """The plan with its data, if it can be carried out.
+    """Check that a plan can be carried out, and load its data.
 
-    Where no data set was chosen and none is to be had, it becomes that of the bundled ones.
+    If no data set was chosen by name and none can be loaded, the plan falls back to the bundled data sets.
     """
     for package in ("jinja2", "matplotlib", "plotly"):
         if importlib.util.find_spec(package) is None:
@@ -95,7 +97,7 @@ def _load(names: Iterable[str], data_dir: str | None) -> Available:
 
 
 def reproduce(plan: Plan, available: Available, progress: bool = True) -> Outcome:
-    """Run what is not yet in ``plan.out``, and write results.json, table.md, the figure and the page there."""
+    """Run the cells that are not saved in ``plan.out``; write results.json, table.md, the figure and the page there."""
     start = time.perf_counter()
     data, failures = available.data, list(available.failures)
     store = Store(plan.out / "cells", plan.options, {name: datasets.digest(one.X, one.y) for name, one in data.items()})
@@ -116,7 +118,7 @@ def reproduce(plan: Plan, available: Available, progress: bool = True) -> Outcom
             for s in range(plan.seeds)
             if etas.get((d, a), "fixed") is not None
         ]
-        diverged = "every step size of the grid failed or diverged on the hold-out"
+        diverged = "every step size on the grid failed or diverged on the hold-out rows"
         failures += [Failure(d, a, -1, diverged) for (d, a), eta in etas.items() if eta is None]
         finished = {done.cell: done for done in _finish(runs, plan, store, rows, bar)}
     failures += [
@@ -137,7 +139,7 @@ def reproduce(plan: Plan, available: Available, progress: bool = True) -> Outcom
 
 
 def _first_wave(plan: Plan, names: list[str]) -> list[Cell]:
-    """The optima, and the trials of step sizes: what the runs wait for."""
+    """Return the cells that the runs depend on: the optima, and the trials of step sizes."""
     optima = [Cell("optimum", name, seed) for name in names for seed in range(plan.seeds)]
     trials = [
         Cell("trial", name, TUNING_SEED, algorithm, eta)
@@ -152,14 +154,14 @@ def _first_wave(plan: Plan, names: list[str]) -> list[Cell]:
 def _finish(
     cells: list[Cell], plan: Plan, store: Store, rows: dict[str, tuple[int, int]], bar: tqdm
 ) -> Iterator[Finished]:
-    """Compute the cells that are not in the store yet, the longest first, and keep each as soon as it is there."""
+    """Compute the cells that are not in the store, longest first, and save each as soon as it is finished."""
     waiting = []
     for cell in cells:
         figures = store.find(cell)
         if figures is None:
             waiting.append(cell)
         else:
-            bar.total -= _cost(cell, rows)  # for the time left only what is computed counts
+            bar.total -= _cost(cell, rows)  # saved cells do not count for the remaining time
             yield Finished(cell, figures)
     waiting.sort(key=lambda cell: -_cost(cell, rows))
     parallel = Parallel(n_jobs=plan.jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
@@ -172,35 +174,35 @@ def _finish(
 
 
 def _attempt(cell: Cell, options: Options, data_dir: str | None) -> Finished:
-    """One failing cell must not end the others."""
+    """Compute a cell; an error becomes part of the result, so that the other cells still run."""
     try:
         return Finished(cell, compute(cell, options, data_dir))
     except Exception as error:
-        trial = f"eta {cell.eta:g} on the hold-out: " if cell.kind == "trial" else ""
+        trial = f"eta {cell.eta:g} on the hold-out rows: " if cell.kind == "trial" else ""
         return Finished(cell, None, f"{trial}{type(error).__name__}: {error}")
 
 
-_BAR = "{percentage:3.0f} % |{bar:24}| {elapsed}, {remaining} left | last: {desc}"
+_BAR = "{percentage:3.0f} % |{bar:24}| {elapsed}, {remaining} left | last finished: {desc}"
 
 
 def _cost(cell: Cell, rows: dict[str, tuple[int, int]]) -> int:
-    """Roughly proportional to the time that a cell takes."""
+    """Return a number roughly proportional to the time that a cell takes."""
     n, d = rows[cell.dataset]
     return max(1, round(n * d**1.5 * COST.get(cell.algorithm, 1.0)))
 
 
 def _best(prepared: dict[Cell, Finished], dataset: str, algorithm: str) -> float | None:
-    """The step size with the least objective on the hold-out."""
+    """Return the step size with the smallest objective on the hold-out rows."""
     figures = {eta: prepared[Cell("trial", dataset, TUNING_SEED, algorithm, eta)].figures for eta in GRID}
     objectives = {eta: found["objective"] for eta, found in figures.items() if found and found["objective"] is not None}
     return min(objectives, key=objectives.__getitem__) if objectives else None
 
 
-# --- gathering -------------------------------------------------------------------------------------------------------
+# --- collecting ------------------------------------------------------------------------------------------------------
 
 
 def _record(run: Finished, optimum: Finished) -> dict[str, Any]:
-    """A cell of the table, as results.json has it."""
+    """Return the record of a run in results.json."""
     figures, known = run.figures or {}, optimum.figures or {}
     return {
         "dataset": run.cell.dataset,
@@ -236,7 +238,7 @@ def _study(
 
 
 def _learnt_graph(name: str, records: list[dict[str, Any]], prepared: dict[Cell, Finished]) -> list[LearntGraph]:
-    """The graph of the first seed with the weights of the best algorithm there."""
+    """Return the graph of the first seed, with the weights of its best algorithm."""
     known = prepared[Cell("optimum", name, 0)].figures
     runs = [record for record in records if record["dataset"] == name and record["seed"] == 0]
     if not known or not runs:
@@ -250,7 +252,7 @@ def _about(plan: Plan, seconds: float) -> dict[str, str]:
     return {
         "command": plan.command,
         "date": date.today().isoformat(),
-        "time": f"{seconds:.0f} s for what was not computed before, {plan.jobs} at a time",
+        "time": f"{seconds:.0f} s for the cells that were not saved before, {plan.jobs} in parallel",
         "package": f"adasadmm {__version__}",
         "versions": f"Python {platform.python_version()}, {versions}",
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",

@@ -1,4 +1,4 @@
-"""The paper's experiment: what it sets, what it leaves open, and what it found."""
+"""The settings of the paper's experiment, the choices that the paper leaves open, and its figures."""
 
 from __future__ import annotations
 
@@ -12,84 +12,88 @@ POINTS_AN_EPOCH = 20
 PENALTY = {"a9a": 0.01, "mushrooms": 0.07, "news20": 0.01, "splice": 0.1, "svmguide3": 0.02, "w8a": 0.01}
 SCALED = ("svmguide3",)  # to [-1, 1]
 
-_SETTINGS = [  # of the paper's run
-    Setting("rows", "train and test parts pooled, 80 % drawn for training, anew for each seed", "the paper's"),
-    Setting("model", "hinge loss, no bias, gamma = nu = 1/n, n the training rows", "the paper's"),
+_SETTINGS = [  # of a run with default options
+    Setting("rows", "train and test parts pooled; 80 % drawn for training, independently for each seed", "the paper's"),
+    Setting("model", "hinge loss, no intercept, gamma = nu = 1/n for n training rows", "the paper's"),
     Setting("beta, a", "1", "the paper's"),
     Setting("epochs, seeds", "2 and 5, rows in a new random order in each epoch", "the paper's; the order is ours"),
     Setting("SADMM", "eta_t = 1/(gamma t)", "the paper's"),
     Setting(
-        "grid of eta", "2^-5, 2^-4, ..., 2^5 for Ada-SADMM", "the paper's; the same for all that have a step to tune"
+        "grid of eta",
+        "2^-5, 2^-4, ..., 2^5 for Ada-SADMM",
+        "the paper's; also used for every other algorithm whose step size is tuned",
     ),
     Setting(
         "choice of eta",
-        "once for each data set and algorithm: as many epochs on 80 % of the first seed's training rows; the least "
-        "objective of the mean on the other 20 %, gamma and nu unchanged",
-        "the paper says cross-validation and not of what; one hold-out costs a fifth of five folds, and neighbours on "
-        "the grid differ little. Some of these rows are test rows of other seeds: they choose one number of 11",
+        "once per data set and algorithm: the same number of epochs on 80 % of the first seed's training rows; the eta "
+        "whose mean iterate has the smallest objective on the other 20 %, with gamma and nu unchanged",
+        "the paper says cross-validation without details; one hold-out set costs a fifth of five folds, and neighbours "
+        "on the grid differ little. Some hold-out rows are test rows of other seeds; they choose one of 11 numbers",
     ),
     Setting(
         "graph",
-        "graphical lasso on the covariance of the training rows, an edge for each non-zero, alpha_ij = 1",
-        "the paper's; the test rows are not looked at",
+        "graphical lasso on the covariance of the training rows, one edge per non-zero, alpha_ij = 1",
+        "the paper's; the test rows are not used",
     ),
     Setting(
         "penalty of the graphical lasso",
         ", ".join(f"{name} {value:g}" for name, value in PENALTY.items()),
-        "not stated; these come closest to the paper's table. Bundled data sets: about two edges for each feature",
+        "not stated; these values come closest to the paper's table. Bundled data sets: about two edges per feature",
     ),
-    Setting("w-step", "exact, as Algorithm 1 has it; --w-step linearized for the cheap one", "the paper's"),
+    Setting("w-step", "exact, as in Algorithm 1; --w-step linearized selects the cheaper one", "the paper's"),
     Setting(
         "root of the full metric",
-        "Full(refresh=0.05): taken anew when sum |P^-1 g|^2 > 0.05 d since the last; --exact-root: at every step",
-        "Theorem 3 holds with a factor, and a run takes seconds instead of an hour",
+        "Full(refresh=0.05): recomputed when sum |P^-1 g|^2 > 0.05 d since the last time; --exact-root: at every step",
+        "Theorem 3 holds up to a factor, and a run takes seconds instead of an hour",
     ),
     Setting(
         "point reported",
-        "the uniform mean of w_1..w_T; the last iterate is recorded too. With its own step size a mean weighted by "
-        "squared steps; batch ADMM its last iterate; SGD its own average",
-        "the theorems' point",
+        "the uniform mean of w_1..w_T; the last iterate is also recorded. With the automatic step size: a mean "
+        "weighted by squared step sizes; batch ADMM: the last iterate; SGD: scikit-learn's average",
+        "the point of the theorems",
     ),
     Setting(
         "test error",
         "score >= 0 counts as +1",
-        "not stated; empty rows of w8a score exactly 0, and so the error agrees",
+        "not stated; empty rows of w8a score exactly 0, and with this rule the error agrees with the paper's",
     ),
     Setting("news20", "comp.* and rec.* against sci.* and talk.*", "not stated; gives the paper's test error"),
     Setting(
         "features",
-        "as published; svmguide3, whose 22nd column is always 0, scaled to [-1, 1] by the training rows",
-        "not stated; svmguide3 comes from a guide that tells its reader to scale, and the paper's objective lies below "
-        "the optimum of the raw features",
+        "as published; svmguide3, whose 22nd column is always 0, is scaled to [-1, 1] on the training rows",
+        "not stated; svmguide3 comes from a guide that recommends scaling, and the paper's objective is below the "
+        "optimum of the raw features",
     ),
     Setting(
         "seconds",
-        "of the algorithm alone: no compiling, no evaluation of curves; one thread a run, --jobs runs at a time",
-        "the clock of the paper is not described",
+        "of the algorithm alone, without compilation and without evaluating the curves; one thread per run, --jobs "
+        "runs in parallel",
+        "the paper does not describe its timing",
     ),
-    Setting("optimum", "batch ADMM until its duality gap is below 0.0001 of the objective", "not in the paper"),
+    Setting("optimum", "batch ADMM until its relative duality gap is below 0.0001", "not in the paper"),
 ]
 
 NOTES = {
-    "svmguide3": "The paper's objective, 0.5163, lies below the optimum of the features as published, 0.53: they were "
-    "scaled, and the paper does not say how. To [-1, 1] comes nearest; docs/reproduction.md lists what was tried.",
-    "mushrooms": "The optimum is close to 0, so small differences of the objective are large percentages.",
-    "w8a": "8.4 % of the rows have no feature at all and score exactly 0; most of the test error is theirs.",
-    "digits": "Bundled with scikit-learn, not in the paper: even digits against odd ones.",
+    "svmguide3": "The paper's objective, 0.5163, is below the optimum of the features as published, 0.53. They must "
+    "have been scaled, but the paper does not say how. Scaling to [-1, 1] comes closest; docs/reproduction.md lists "
+    "what was tried.",
+    "mushrooms": "The optimum is close to 0, so small differences in the objective are large percentages.",
+    "w8a": "8.4 % of the rows have no non-zero feature and score exactly 0; they cause most of the test error.",
+    "digits": "Bundled with scikit-learn, not in the paper: even against odd digits.",
     "breast_cancer": "Bundled with scikit-learn, not in the paper; features standardised.",
 }
 
 
 def settings(epochs: float, seeds: int, w_step: str, exact_root: bool) -> list[Setting]:
-    """What a run sets, and why."""
+    """Return the settings of a run, with the reason for each."""
     asked = []
     if (epochs, seeds) != (2.0, 5):
         value = f"{epochs:g} and {seeds}, rows in a new random order in each epoch"
-        asked.append(Setting("epochs, seeds", value, "as asked for; the paper has 2 and 5"))
+        asked.append(Setting("epochs, seeds", value, "as requested; the paper has 2 and 5"))
     if w_step != "exact":
-        asked.append(Setting("w-step", "linearised: no system of equations", "as asked for; the paper's is exact"))
+        asked.append(Setting("w-step", "linearised: no linear system", "as requested; the paper's is exact"))
     if exact_root:
-        asked.append(Setting("root of the full metric", "taken anew at every step", "the paper's"))
+        asked.append(Setting("root of the full metric", "recomputed at every step", "the paper's"))
     other = {setting.name: setting for setting in asked}
     return [other.get(setting.name, setting) for setting in _SETTINGS]
 

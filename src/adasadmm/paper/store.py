@@ -1,7 +1,8 @@
-"""What is finished is kept, so that a run that was stopped goes on where it was."""
+"""Finished cells are saved, so that an interrupted experiment resumes where it stopped."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
@@ -15,17 +16,22 @@ from .settings import GRID, PENALTY, POINTS_AN_EPOCH, SCALED, TEST_PART
 
 __all__ = ["Store"]
 
-# Stored figures stay valid when one of these files changes: they write the page and the texts, or run afterwards.
 _PACKAGE = Path(__file__).parents[1]
-_APART = {
+
+# Files and folders that do not influence the figures of a cell: commands, pages, estimators, and code that runs
+# before or after the cells. Saved cells stay valid when these change. The experiment's settings and the digests of
+# its data are part of every key, so settings.py and datasets need not be.
+_IRRELEVANT = {
     "cli",
     "report",
     "estimators",
     "distributed",
+    "datasets",
+    "__main__.py",
+    "registry.py",
     "theory.py",
     "models.py",
     "_progress.py",
-    "__init__.pyi",
     "demo.py",
     "bench.py",
     "peers.py",
@@ -37,7 +43,11 @@ _APART = {
 
 
 class Store:
-    """A folder with a file for each finished cell, named and checked by all that its figures depend on."""
+    """A folder with one file for each finished cell.
+
+    The key of a cell holds everything that its figures depend on: options, settings, code and data. It is saved with
+    the figures, and its digest is part of the file name.
+    """
 
     def __init__(self, folder: Path, options: Options, data: dict[str, str]) -> None:
         self.folder = folder
@@ -50,7 +60,7 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
 
     def find(self, cell: Cell) -> dict[str, Any] | None:
-        """The figures of a cell; None where there are none, or the file is damaged or of another experiment."""
+        """Return the figures of a cell, or None if there is no file, or it is damaged or has another key."""
         try:
             content = json.loads(self._path(cell).read_text())
             known = content["of"] == self._key(cell) and content["digest"] == _digest(content["figures"])
@@ -59,6 +69,7 @@ class Store:
         return content["figures"] if known else None
 
     def keep(self, cell: Cell, figures: dict[str, Any]) -> None:
+        """Save the figures of a cell."""
         content = {"of": self._key(cell), "digest": _digest(figures), "figures": figures}
         write_whole(self._path(cell), json.dumps(content))
 
@@ -75,6 +86,16 @@ def _digest(content: Any) -> str:
 
 
 def _digest_of_code() -> str:
+    """Hash the syntax trees of the relevant files; comments, docstrings and layout do not count."""
     files = sorted(_PACKAGE.rglob("*.py"))
-    used = [file for file in files if not _APART & set(file.relative_to(_PACKAGE).parts)]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in used)).hexdigest()
+    used = [file for file in files if not _IRRELEVANT.intersection(file.relative_to(_PACKAGE).parts)]
+    trees = (ast.dump(_without_docstrings(ast.parse(file.read_bytes()))) for file in used)
+    return hashlib.sha256("".join(trees).encode()).hexdigest()
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                del node.body[0]
+    return tree

@@ -1,4 +1,4 @@
-"""The page, the table and the figure of a study."""
+"""The report of a study: page, table and figure."""
 
 from .figure import write_figure
 from .page import write_page

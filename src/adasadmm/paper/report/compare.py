@@ -1,4 +1,4 @@
-"""Our figures beside the paper's: what both the table and the page say of a cell, and of the claims as a whole."""
+"""Our figures beside the paper's, and a summary of the claims, as shown in the table and on the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHERE = {"holds": "on all of them", "partly": "on some", "fails": "on none"}
 
 
 class Compared(NamedTuple):
-    """One figure of a cell, ours and the paper's; None where there is none."""
+    """One figure of a cell, ours and the paper's; None if it is not known."""
 
     name: str
     ours: float | None
@@ -34,7 +34,7 @@ class Compared(NamedTuple):
 
     @property
     def difference(self) -> float | None:
-        """Of an objective the relative difference, of a test error the absolute one, of seconds ours by the paper's."""
+        """Return the relative difference of objectives, the absolute one of test errors, the ratio of seconds."""
         if self.ours is None or self.paper is None or not math.isfinite(self.ours):
             return None
         if self.name == "test_error":
@@ -64,7 +64,7 @@ class Row(NamedTuple):
 
 
 def rows(study: Study, dataset: str, algorithms: list[str] | tuple[str, ...]) -> list[Row]:
-    """The rows of a data set, of those algorithms for which we or the paper have figures."""
+    """Return the rows of a data set, for the algorithms with figures of ours or of the paper."""
     return [
         Row(dataset, name, study.algorithms[name] + _chosen(study, dataset, name), _figures(study, dataset, name))
         for name in study.algorithms
@@ -73,13 +73,13 @@ def rows(study: Study, dataset: str, algorithms: list[str] | tuple[str, ...]) ->
 
 
 def _chosen(study: Study, dataset: str, algorithm: str) -> str:
-    """The step size that was chosen for a data set, where there was a choice."""
+    """Return the step size that was chosen for a data set, if it was tuned."""
     etas = {run.get("eta") for run in study.cell(dataset, algorithm)}
     return "".join(f", eta = {eta:g}" for eta in etas if isinstance(eta, float))
 
 
 def optimum(study: Study, dataset: str) -> float | None:
-    """The least possible objective, in the mean over the records of a data set that know it."""
+    """Return the optimal objective: the mean over the seeds of a data set for which it is known."""
     found = {
         record["seed"]: record["optimum"]
         for record in study.records
@@ -89,7 +89,7 @@ def optimum(study: Study, dataset: str) -> float | None:
 
 
 def conclusion(study: Study) -> str:
-    """The claims in one sentence."""
+    """Summarise the claims in one sentence."""
     states = [claim.state for claim in study.claims if claim.state != "open"]
     if not states:
         return "No claim could be checked."
@@ -102,7 +102,7 @@ def conclusion(study: Study) -> str:
 
 
 def spell(name: str, mean: float | None, sd: float | None = None) -> str:
-    """A figure as the paper prints it: four decimals, or for seconds three digits; with its deviation if it has one."""
+    """Format a figure as the paper does: four decimals, or three digits for seconds, with its deviation if known."""
     if mean is None:
         return DASH
     if not math.isfinite(mean):
@@ -117,7 +117,7 @@ def _decimals(value: float) -> str:
 
 
 def _spell_ratio(ratio: float) -> str:
-    """Seconds of ours by the paper's, in words."""
+    """Describe the ratio of our seconds to the paper's."""
     if ratio <= 0.0:
         return DASH
     times, word = (1 / ratio, "faster") if ratio < 1.0 else (ratio, "slower")
@@ -136,7 +136,7 @@ def _figures(study: Study, dataset: str, algorithm: str) -> list[Compared]:
 
 
 def _mean_and_deviation(values: list[float]) -> tuple[float | None, float | None]:
-    """Over seeds; no deviation of a single one."""
+    """Return the mean and the standard deviation over seeds; a single seed has no deviation."""
     if not values:
         return None, None
     with np.errstate(invalid="ignore", over="ignore"):  # a run that diverged has no finite figure

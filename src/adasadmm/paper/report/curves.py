@@ -1,4 +1,4 @@
-"""Runs over seeds as curves, and the colour of each algorithm, for the figure and the page alike."""
+"""Curves over seeds and the colours of the algorithms, shared by the figure and the page."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["DARK", "LIGHT", "MEASURES", "Curve", "curves", "horizon"]
 
 MEASURES = ("objective", "test_error", "seconds")
 
-# Told apart by the colour-blind too (after Okabe and Ito); the same order of hues on white and on black.
+# Distinguishable with colour blindness (after Okabe and Ito); the same order of hues in both colour schemes.
 LIGHT = ("#d55e00", "#0072b2", "#009e73", "#b0579a", "#6b7280", "#b8860b", "#4b3fa8", "#2b9cc4", "#7a1f3d", "#5f7a12")
 DARK = ("#ff8a3d", "#4aa8ff", "#2fd0a0", "#e08fca", "#a3abb8", "#e6b422", "#9b8cff", "#6fd3f2", "#ff9fb8", "#b5d35a")
 
 
 class Curve(NamedTuple):
-    """The mean over seeds along the epochs, and the band of one standard deviation around it."""
+    """The mean over seeds by epoch, with a band of one standard deviation."""
 
     epoch: np.ndarray
     mean: dict[str, np.ndarray]
@@ -27,7 +27,7 @@ class Curve(NamedTuple):
 
 
 def curves(study: Study, dataset: str) -> dict[str, Curve]:
-    """The curve of each algorithm that was run on a data set."""
+    """Return the curve of each algorithm that was run on a data set."""
     found = {}
     for name in study.algorithms:
         traces = [run["trace"] for run in study.cell(dataset, name) if len(run["trace"]["epoch"])]
@@ -37,13 +37,13 @@ def curves(study: Study, dataset: str) -> dict[str, Curve]:
 
 
 def horizon(study: Study, drawn: dict[str, Curve]) -> float:
-    """The last epoch to show: that of the paper's algorithms, as batch ADMM may go on for hundreds."""
+    """Return the last epoch to show: that of the paper's algorithms, since batch ADMM may run for hundreds."""
     papers = [curve for name, curve in drawn.items() if name in study.papers]
     return max((float(curve.epoch[-1]) for curve in papers or drawn.values()), default=0.0)
 
 
 def _curve(traces: list[dict[str, Any]]) -> Curve:
-    """On the epochs of the longest run; one that stopped before keeps its last figure."""
+    """Average runs on the epochs of the longest one; a shorter run keeps its last figure."""
     epoch = np.asarray(max(traces, key=lambda trace: trace["epoch"][-1])["epoch"], float)
     curve = Curve(epoch, {}, {}, {})
     for name in MEASURES:
@@ -52,6 +52,6 @@ def _curve(traces: list[dict[str, Any]]) -> Curve:
             mean = runs.mean(axis=0)
             sd = runs.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros(len(epoch))
             curve.mean[name], curve.high[name] = mean, mean + sd
-            # Not below the lowest run: a mean less its deviation may be negative, which a logarithm cannot show.
+            # Not below the lowest run: mean minus deviation may be negative, which a log axis cannot show.
             curve.low[name] = np.maximum(mean - sd, runs.min(axis=0))
     return curve

@@ -1,4 +1,4 @@
-"""A learnt graph as a picture: where its nodes stand, how large and of which colour they are."""
+"""Layout of a learnt graph: the position, size and colour of its nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_NODES, MOST_LABELS = 300, 6
 
 
 class Node(NamedTuple):
-    """A feature: its place and radius in the picture, its weight, and that as a share of the largest."""
+    """A feature: its position and radius, its weight, and the weight as a fraction of the largest."""
 
     x: float
     y: float
@@ -28,7 +28,7 @@ class Node(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The picture: the nodes with edges in the plane, those without in rows below it."""
+    """A drawing: nodes with edges in the plane, nodes without edges in rows below."""
 
     graph: LearntGraph
     width: float
@@ -36,18 +36,18 @@ class Drawing(NamedTuple):
     lines: list[tuple[float, float, float, float]]
     nodes: list[Node]
     alone: int
-    alone_from: float  # the height at which the rows begin
+    alone_from: float  # where the rows begin
     left_out: int
     largest: list[Node]
 
     @property
     def line_opacity(self) -> float:
-        """Fainter the more edges there are, so that the nodes are seen among thousands."""
+        """The opacity of the edges, fainter if there are many, so that the nodes stay visible."""
         return round(min(0.45, max(0.1, 60 / max(1, len(self.lines)))), 3)
 
 
 def draw(graph: LearntGraph) -> Drawing:
-    """Place the nodes of the largest weights (all, but for very large graphs)."""
+    """Place the nodes; of very large graphs, only those with the largest weights."""
     w = np.nan_to_num(np.asarray(graph.w, float))
     kept = np.sort(np.argsort(-np.abs(w), kind="stable")[:MOST_NODES])
     edges = _among(np.asarray(graph.edges, int).reshape(-1, 2), kept)
@@ -75,7 +75,7 @@ def _nodes(graph: LearntGraph, w: np.ndarray, kept: np.ndarray, at: np.ndarray, 
 
 
 def _labelled(at: np.ndarray, size: np.ndarray) -> set[int]:
-    """The largest nodes whose names would not lie over each other."""
+    """Choose the largest nodes whose labels do not overlap."""
     chosen: list[int] = []
     for k in np.argsort(-size, kind="stable").tolist():
         apart = np.abs(at[chosen] - at[k]) > (95, 20)
@@ -85,13 +85,13 @@ def _labelled(at: np.ndarray, size: np.ndarray) -> set[int]:
 
 
 def _among(edges: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """The edges between kept nodes, in the numbers these have among the kept."""
+    """Return the edges between kept nodes, renumbered."""
     edges = edges[np.isin(edges, kept).all(axis=1)]
     return np.searchsorted(kept, edges)
 
 
 def _places(edges: np.ndarray, d: int, rounds: int = 200) -> np.ndarray:
-    """Fruchterman and Reingold's forces: nodes push each other away, edges pull, a little gravity holds together."""
+    """Fruchterman-Reingold layout: nodes repel each other, edges attract, weak gravity keeps components together."""
     joined = np.zeros((d, d))
     joined[edges[:, 0], edges[:, 1]] = joined[edges[:, 1], edges[:, 0]] = 1.0
     reach = 1.0 / np.sqrt(max(1, d))
@@ -107,7 +107,7 @@ def _places(edges: np.ndarray, d: int, rounds: int = 200) -> np.ndarray:
 
 
 def _in_frame(at: np.ndarray) -> np.ndarray:
-    """Stretched to fill the picture but for its margin."""
+    """Stretch positions to fill the drawing inside its margin."""
     if not len(at):
         return at
     low, high = at.min(axis=0), at.max(axis=0)

@@ -1,4 +1,4 @@
-"""The paper's figure: objective, test error and seconds along the epochs, a row for each data set."""
+"""The paper's figure: objective, test error and seconds by epoch, one row per data set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STYLE: Any = {
     "axes.spines.right": False,
     "xtick.color": "0.3",
     "ytick.color": "0.3",
-    "svg.hashsalt": "adasadmm",  # else the identifiers in the file differ from run to run
+    "svg.hashsalt": "adasadmm",  # otherwise identifiers in the file differ from run to run
 }
 DASHES = ("--", "-.", (0, (1, 1)))
 OPTIMUM: dict[str, Any] = {"color": "0.1", "linewidth": 0.8}
@@ -42,7 +42,7 @@ def write_figure(study: Study, folder: str | pathlib.Path) -> None:
 
 
 def save(figure: Any, folder: pathlib.Path, name: str) -> list[pathlib.Path]:
-    """Write a figure as .svg and as .png, whole or not at all."""
+    """Write a figure as .svg and .png; each file is replaced only when it is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     options: dict[str, Any] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 150}}
     for kind, chosen in options.items():
@@ -53,7 +53,7 @@ def save(figure: Any, folder: pathlib.Path, name: str) -> list[pathlib.Path]:
 
 
 def _draw(study: Study) -> Any:
-    from matplotlib.figure import Figure  # not pyplot, whose current figure is the user's
+    from matplotlib.figure import Figure  # not pyplot, which would change the user's current figure
 
     datasets = study.datasets
     figure = Figure(figsize=(10.5, 0.6 + 2.1 * max(1, len(datasets))), layout="constrained")
@@ -92,7 +92,7 @@ def _panel(ax: Any, study: Study, drawn: dict[str, Curve], measure: str) -> None
 
 
 def _line(study: Study, name: str) -> dict[str, Any]:
-    """The look of an algorithm, the same everywhere: the paper's whole lines, the others dashed."""
+    """Return the line style of an algorithm: solid for the paper's, dashed for the others."""
     colour = LIGHT[list(study.algorithms).index(name) % len(LIGHT)]
     if name in study.papers:
         return {"color": colour, "linewidth": 1.8}
@@ -116,8 +116,8 @@ def _legend(figure: Any, study: Study) -> None:
     used = [name for name in study.algorithms if any(record["algorithm"] == name for record in study.records)]
     handles = [Line2D([], [], **_line(study, name)) for name in used] + [Line2D([], [], **OPTIMUM)]
     labels = [study.algorithms[name] for name in used] + ["optimum"]
-    columns = max(1, min(len(labels), 120 // (8 + max(len(label) for label in labels))))  # about 120 letters fit
-    figure.set_figheight(figure.get_figheight() + 0.2 * (len(labels) // columns))  # room for each further line
+    columns = max(1, min(len(labels), 120 // (8 + max(len(label) for label in labels))))  # about 120 characters fit
+    figure.set_figheight(figure.get_figheight() + 0.2 * (len(labels) // columns))  # room for each additional line
     legend = figure.legend(handles, labels, frameon=False, loc="outside upper center", ncols=columns)
     for text in legend.get_texts():
         text.set_parse_math(False)

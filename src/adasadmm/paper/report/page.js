@@ -1,4 +1,4 @@
-// Draws the curves with Plotly, and draws them anew when a control or the colour scheme changes.
+// Draws the curves with Plotly, and redraws them when a control or the colour scheme changes.
 (() => {
   "use strict";
 
@@ -13,7 +13,7 @@
     responsive: true,
     showTips: false,
     displaylogo: false,
-    displayModeBar: touch, // where dragging scrolls, buttons zoom
+    displayModeBar: touch, // on touch screens dragging scrolls, so buttons zoom
     modeBarButtons: [["zoomIn2d", "zoomOut2d", "resetScale2d"]],
   };
 
@@ -43,12 +43,12 @@
     return `rgba(${parts.join(",")},0.15)`;
   }
 
-  // Plotly reads a few tags in its texts; ours have none.
+  // Plotly interprets some HTML tags in text; labels must be shown literally.
   function plain(text) {
     return text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
   }
 
-  // The full matrix takes tens of times longer than the others, which on an even axis would all lie at its left end.
+  // The full matrix takes tens of times longer than the others, whose curves a linear axis would squeeze to its left end.
   function isUneven(dataset, algorithms, axis) {
     const ends = algorithms.map((one) => dataset.curves[one.name][axis].at(-1)).filter((end) => end > 0);
     return axis === "seconds" && ends.length > 0 && Math.max(...ends) > 10 * Math.min(...ends);
@@ -98,7 +98,7 @@
     return { type: uneven ? "log" : "linear", minorloglabels: "none", title };
   }
 
-  // Only powers of ten where there are several, else 1, 2, 5 too: Plotly's own choice crowds a small panel.
+  // Ticks at powers of ten if there are several, otherwise also at 2 and 5: Plotly's default crowds a small panel.
   function logAxis(dataset, algorithms, zoomed) {
     const values = algorithms.flatMap((one) => dataset.curves[one.name].objective.mean).filter((value) => value > 0);
     const decades = Math.log10(Math.max(...values) / Math.min(...values));
@@ -106,7 +106,7 @@
     return { type: "log", minorloglabels: "complete", ...ticks };
   }
 
-  // Closer in there may be no power of ten, so there Plotly chooses.
+  // A zoomed range may contain no power of ten, so Plotly chooses its ticks.
   function chooseTicksOnZoom(plot) {
     plot.on("plotly_relayout", (change) => {
       if (plot.layout.yaxis.type !== "log") return;
@@ -132,7 +132,7 @@
       showlegend: false,
       hovermode: "closest",
       dragmode: touch ? false : "zoom",
-      uirevision: view, // a zoom stays while algorithms come and go
+      uirevision: view, // keep the zoom when algorithms are shown or hidden
       font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 },
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
@@ -202,7 +202,7 @@
   document.getElementById("curves-hint").hidden = false;
   document.getElementById("zoom-hint").hidden = touch;
   const all = form.querySelector("input[data-dataset-choice=all]");
-  if (all && innerWidth >= 900) all.checked = true; // a small screen begins with one data set
+  if (all && innerWidth >= 900) all.checked = true; // small screens start with one data set
   form.addEventListener("change", draw);
   form.addEventListener("submit", (event) => event.preventDefault());
   dark.addEventListener("change", draw);

@@ -1,4 +1,4 @@
-"""The page of a study: one HTML file that needs no network."""
+"""The page of a study: one HTML file that loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARKS = {"holds": "✓", "partly": "◐", "fails": "✗", "open": "?"}
 
 
 def write_page(study: Study, path: str | pathlib.Path) -> None:
-    """Write the page: claims, curves, table, graphs, settings, all in one file."""
+    """Write the page: claims, curves, table, graphs and settings in one file."""
     try:
         from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
@@ -53,7 +53,7 @@ def _part(name: str) -> str:
 
 
 def _block(study: Study, dataset: str) -> dict[str, Any]:
-    """A data set's table."""
+    """Return the table of a data set."""
     parts = [("papers", rows(study, dataset, study.papers)), ("extras", rows(study, dataset, study.extras))]
     return {
         "dataset": dataset,
@@ -64,7 +64,7 @@ def _block(study: Study, dataset: str) -> dict[str, Any]:
 
 
 def _data(study: Study) -> dict[str, Any]:
-    """What the page's script draws."""
+    """Return the data that the script of the page draws."""
     names = list(study.algorithms)
     return {
         "algorithms": [
@@ -92,5 +92,5 @@ def _numbers(curve: Curve) -> dict[str, Any]:
 
 
 def _short(values: np.ndarray) -> list[float | None]:
-    """Six digits are more than a screen shows; JSON has no word for what is not finite."""
+    """Round to six digits, more than a screen shows; values that are not finite become None, since JSON lacks them."""
     return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values.tolist()]

@@ -1,4 +1,4 @@
-"""The demo's page and its pictures: curves of the algorithms, weights with and without a graph."""
+"""The page of the demo and its figures: curves of the algorithms, weights with and without a graph."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .study import LearntGraph
 
 __all__ = ["Line", "Showcase", "WeightMap", "write_showcase"]
 
-LEAST = 1e-3  # above the optimum, relative to it: less is not shown
+LEAST = 1e-3  # smallest relative suboptimality shown
 NAMES = ("without the graph", "with the graph")
 
 
 class Line(NamedTuple):
-    """An algorithm on a data set: where it came, and its course (empty for those that take all rows at once)."""
+    """The result of an algorithm on a data set, and its curve (empty for methods that use all rows at once)."""
 
     dataset: str
     algorithm: str
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 
 class WeightMap(NamedTuple):
-    """Weights of a linear model, without a graph and with it: groups of equal ones, and the mean test errors."""
+    """Weights of a linear model without and with a graph: the number of distinct ones, and the mean test errors."""
 
     dataset: str
     title: str
@@ -48,7 +48,7 @@ class WeightMap(NamedTuple):
 
 
 class Showcase(NamedTuple):
-    """All that the page is made of. ``titles`` has a title and a sentence on the graph of each data set."""
+    """The content of the page. ``titles`` has a title and a description of the graph of each data set."""
 
     titles: dict[str, tuple[str, str]]
     lines: list[Line]
@@ -57,7 +57,7 @@ class Showcase(NamedTuple):
 
 
 def write_showcase(show: Showcase, folder: pathlib.Path) -> list[pathlib.Path]:
-    """Write report.html and the pictures, each as .svg and .png; the page holds its pictures itself."""
+    """Write report.html, which embeds its figures, and the figures as .svg and .png."""
     import matplotlib
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -93,7 +93,7 @@ def _embedded(picture: pathlib.Path) -> str:
 
 
 def _overview(show: Showcase) -> Any:
-    """What it is, in one picture: two maps of the first data set, and the curves there."""
+    """Draw the overview: the two weight maps of the first data set, and its curves."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 3.3))
@@ -104,13 +104,13 @@ def _overview(show: Showcase) -> Any:
 
 
 def _draw_curves(ax: Any, lines: list[Line]) -> None:
-    """How far above the optimum each stochastic algorithm is along its epochs."""
+    """Draw the suboptimality of each stochastic algorithm by epoch."""
     for number, line in enumerate(line for line in lines if line.epoch):
         above = [100.0 * max(value, LEAST) for value in line.above]
         ax.plot(line.epoch, above, color=LIGHT[number], linewidth=1.8, label=line.algorithm)
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(lambda percent, _: f"{percent:g} %")
-    ax.set(xlabel="passes over the rows")
+    ax.set(xlabel="epochs")
     ax.set_title("objective above the optimum", loc="left")
     ax.grid(axis="y", color="0.9", linewidth=0.6)
     ax.legend(frameon=False, fontsize=8)
@@ -126,7 +126,7 @@ def _draw_map(axes: Any, one: WeightMap) -> None:
             _draw_graph(ax, one, weights, colours)
         ax.set_title(name, loc="left")
         ax.set(xticks=[], yticks=[])
-        ax.set_xlabel(f"{groups} different weights\ntest error {100 * error:.1f} %", loc="left")
+        ax.set_xlabel(f"{groups} distinct weights\ntest error {100 * error:.1f} %", loc="left")
         ax.spines[:].set_visible(False)
 
 

@@ -1,4 +1,4 @@
-"""What a report shows: the records of a study, what is claimed, what was set."""
+"""The content of a report: records, claims and settings of a study."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ class Known(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A sentence about the algorithms, and what the figures say of it, data set by data set."""
+    """A statement about the algorithms, and whether the figures of each data set support it."""
 
     text: str
     verdict: str  # in words: "holds on 5 of 6"
-    holds: dict[str, bool]  # of each data set that was run with the algorithms it takes
-    evidence: dict[str, str]  # of the same data sets, the figures that decide: "0.3552 against 1.31"
+    holds: dict[str, bool]  # by data set, for those run with all algorithms that the claim needs
+    evidence: dict[str, str]  # by data set, the figures that decide: "0.3552 against 1.31"
 
     @property
     def state(self) -> str:
-        """On all data sets it "holds", on some "partly", on none it "fails"; it is "open" where none was run."""
+        """Return "holds" (on all data sets), "partly" (on some), "fails" (on none) or "open" (no data set was run)."""
         if not self.holds:
             return "open"
         return "holds" if all(self.holds.values()) else "partly" if any(self.holds.values()) else "fails"
 
 
 class Setting(NamedTuple):
-    """A choice, and why."""
+    """A choice, and the reason for it."""
 
     name: str
     value: str
@@ -43,7 +43,7 @@ class Setting(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A cell that could not be run; a seed of -1 stands for all of them."""
+    """A cell that failed; a seed of -1 means all seeds."""
 
     dataset: str
     algorithm: str
@@ -56,7 +56,7 @@ class Failure(NamedTuple):
 
 
 class LearntGraph(NamedTuple):
-    """The graph of a data set (of its first seed), and the weights learnt there."""
+    """The graph of a data set (from its first seed), and the weights learnt with it."""
 
     dataset: str
     algorithm: str
@@ -67,7 +67,7 @@ class LearntGraph(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """All that a report is made of.
+    """The content of a report.
 
     Attributes
     ----------
@@ -77,13 +77,13 @@ class Study:
     algorithms : dict
         Name to label of all algorithms in the records, in the order to show them.
     papers : tuple of str
-        Those of them that the paper has; the others are shown apart.
+        Those of the paper; the others are shown separately.
     known : dict
-        ``known[dataset][algorithm]``: the paper's figures, where it has them.
+        ``known[dataset][algorithm]``: the paper's figures, if it has them.
     about : dict
         Command, date, seconds of the run, versions, machine: names and values to show.
     notes : dict
-        Of a data set, a sentence on what to know when reading its figures.
+        By data set, a remark needed to read its figures.
     """
 
     records: list[dict[str, Any]]
@@ -99,19 +99,19 @@ class Study:
 
     @property
     def datasets(self) -> list[str]:
-        """The data sets in the order of their first record."""
+        """The data sets, in the order of their first record."""
         return list(dict.fromkeys(record["dataset"] for record in self.records))
 
     @property
     def extras(self) -> list[str]:
-        """The algorithms that the paper does not have."""
+        """The algorithms that are not in the paper."""
         return [name for name in self.algorithms if name not in self.papers]
 
     @property
     def seeds(self) -> int:
-        """How many seeds there are in the records."""
+        """The number of seeds in the records."""
         return len({record["seed"] for record in self.records})
 
     def cell(self, dataset: str, algorithm: str) -> list[dict[str, Any]]:
-        """The records of all seeds."""
+        """Return the records of an algorithm on a data set, one per seed."""
         return [one for one in self.records if (one["dataset"], one["algorithm"]) == (dataset, algorithm)]

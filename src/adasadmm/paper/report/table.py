@@ -1,4 +1,4 @@
-"""The paper's Table 2 and ours, cell by cell, in Markdown."""
+"""The paper's Table 2 beside ours, in Markdown."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ __all__ = ["table"]
 
 COLUMNS = (
     "algorithm",
-    *("objective", "paper", "difference"),
-    *("test error", "paper", "difference"),
-    *("seconds", "paper", "ratio"),
+    "objective",
+    "paper",
+    "difference",
+    "test error",
+    "paper",
+    "difference",
+    "seconds",
+    "paper",
+    "ratio",
 )
 
 
 def table(study: Study) -> str:
-    """The text of ``table.md``: figures, claims, settings, failures, notes, and how it was run."""
+    """Return the text of ``table.md``: figures, claims, settings, failures, notes, and how it was run."""
     parts = [
         "# The paper's Table 2 and ours",
         conclusion(study),
-        f"Means over seeds ± one standard deviation. {DASH} stands where there is no figure.",
+        f"Means over seeds ± one standard deviation. {DASH}: no figure.",
         *(_block(study, dataset) for dataset in study.datasets),
         _section("Claims", [_claim(number, claim) for number, claim in enumerate(study.claims, 1)]),
         _settings(study),
@@ -65,7 +71,7 @@ def _failures(study: Study) -> str:
     lines = [
         [one.dataset, one.algorithm, str(one.seed) if one.seed >= 0 else "all", one.message] for one in study.failures
     ]
-    return _grid(("data set", "algorithm", "seed", "what happened"), lines, figures=False)
+    return _grid(("data set", "algorithm", "seed", "error"), lines, figures=False)
 
 
 def _list(pairs: dict[str, str]) -> list[str]:
@@ -77,7 +83,7 @@ def _section(title: str, parts: list[str]) -> str:
 
 
 def _grid(header: tuple[str, ...], lines: list[list[str]], figures: bool = True) -> str:
-    """A Markdown table whose columns stand under each other in the raw text too; figures to the right."""
+    """Return a Markdown table whose columns are aligned in the raw text; figures are right-aligned."""
     cells = [list(header), *([_plain(text) for text in line] for line in lines)]
     widths = [max(3, *(len(line[k]) for line in cells)) for k in range(len(header))]
     right = [figures and k > 0 for k in range(len(header))]
@@ -91,6 +97,6 @@ def _grid(header: tuple[str, ...], lines: list[list[str]], figures: bool = True)
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown shows as it is: on one line, no cell ends in it, no tag or link begins."""
+    """Escape text for a Markdown table: one line, no cell separators, tags or links."""
     text = re.sub(r"([\\|*`])", r"\\\1", " ".join(str(text).split()))
     return text.replace("<", "&lt;").replace("](", "]\\(")

@@ -1,0 +1,244 @@
+"""`adasadmm fit`: the options, the model that they describe, and how it is fitted."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .common import (
+    Commands,
+    Failed,
+    Parser,
+    Registered,
+    Wrong,
+    add_command,
+    add_output,
+    check_file,
+    count,
+    not_negative,
+    print_figures,
+)
+from .rows import add_reading, add_scale, check_scale, feature_names, guarded, rows, source_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .. import Checkpoint
+    from ..sources import Source
+    from .memory import Fitted, Model
+
+__all__ = ["add_fit"]
+
+GRAPHS = ("glasso", "knn", "chain", "grid:ROWSxCOLS")
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+def add_fit(commands: Commands) -> None:
+    """Add the command ``fit``."""
+    parser = add_command(
+        commands,
+        "fit",
+        guarded(_fit),
+        help="fit a model to files of any size or to standard input",
+        about="Fit a classifier whose coefficients follow a graph (a regressor with --loss squared, huber, ...) and "
+        "save it. Rows are read block by block and need not fit in memory.",
+        examples=[
+            "adasadmm fit rows.csv --target price --loss squared --graph edges.csv --model m.skops",
+            "adasadmm fit rows.csv --target y --drop id,name --scale --model m.skops     # the graph is learnt",
+            "adasadmm fit train.svm.bz2 --valid valid.svm --graph chain --epochs 3 --model m.skops",
+            "zcat log.svm.gz | adasadmm fit - --n-features 1000 --graph chain --model m.skops",
+        ],
+    )
+    add_reading(parser)
+    _add_model_options(parser)
+    _add_solver_options(parser)
+    parser.add_argument("--classes", metavar="A,B", help="class labels of rows from standard input (default: -1,1)")
+    add_output(parser)
+
+
+def _add_model_options(parser: Parser) -> None:
+    parser.add_argument("--model", required=True, type=Path, metavar="OUT", help="file for the fitted model")
+    parser.add_argument("--valid", nargs="+", metavar="FILE", help="validation rows; their loss and error are printed")
+    parser.add_argument(
+        "--graph",
+        default="glasso",
+        metavar="G",
+        help="learnt from the rows: glasso (default) or knn; given: chain, grid:ROWSxCOLS, or a CSV file of edges: two "
+        "features (names, or indices from 0) and optionally a weight per line, with or without a header",
+    )
+    parser.add_argument(
+        "--loss", default="hinge", choices=Registered("LOSSES"), metavar="LOSS", help="%(choices)s (default: hinge)"
+    )
+    parser.add_argument("--alpha", type=not_negative, help="strength of the graph penalty (default: 1/rows)")
+    parser.add_argument("--l2", type=not_negative, help="strength of the ridge penalty (default: 1/rows)")
+    add_scale(parser)
+
+
+def _add_solver_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--solver",
+        default="auto",
+        choices=Registered("SOLVERS", "auto"),
+        metavar="SOLVER",
+        help="%(choices)s (default: auto). If the rows fit in memory, auto runs until the relative duality gap is at "
+        "most --tol; it is ada-diag if they do not, come from standard input, or --epochs is given",
+    )
+    parser.add_argument(
+        "--tol",
+        type=not_negative,
+        default=1e-3,
+        help="relative duality gap at which auto, admm and alm stop (default: 1e-3)",
+    )
+    parser.add_argument(
+        "--epochs",
+        type=count,
+        metavar="N",
+        help="passes over the rows; for admm and alm, iterations (default for ada-diag: 2)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="random seed for the order of blocks and rows (default: 0)"
+    )
+    parser.add_argument("--checkpoint", type=Path, metavar="DIR", help="save to DIR every 60 s and on Ctrl-C")
+    parser.add_argument("--resume", action="store_true", help="resume the run saved in --checkpoint, if there is one")
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="Dask scheduler, tcp://host:port; workers read the files"
+    )
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def _fit(options: argparse.Namespace) -> int:
+    from .. import Checkpoint
+    from ..models import save_model
+    from . import stream
+
+    _check_fit(options)
+    check_file(options.model, "--model")
+    model = _model(options)
+    if options.files == ["-"]:
+        fitted, figures = model, stream.learn(model, sys.stdin.buffer, options)
+    else:
+        checkpoint = None if options.checkpoint is None else Checkpoint(options.checkpoint)
+        with rows(options) as source:
+            fitted = _fitted(model, source, options, checkpoint, options.resume)
+            found = source.summary
+        figures = {
+            "rows": found.rows,
+            "features": found.features,
+            "skipped": found.skipped,
+            "iterations" if _iterates(model.solver) else "epochs": int(model.n_iter_),
+            "objective": _last_objective(model),
+            "relative_gap": _as_json(model.dual_gap_),
+            "seconds": _seconds(model),
+        }
+    figures |= {"edges": len(model.graph_), "model": str(options.model)}
+    if options.valid:
+        valid = source_of(options.valid, options, features=model.n_features_in_, names=feature_names(model))
+        figures["valid"] = stream.judge(fitted, valid)
+    save_model(fitted, options.model)
+    print_figures(figures, options.json)
+    return 0
+
+
+def _check_fit(options: argparse.Namespace) -> None:
+    """Reject options that contradict each other, and a missing package, before any row is read."""
+    if options.files == ["-"] and (options.checkpoint or options.scheduler or options.scale):
+        raise Wrong("--checkpoint, --scheduler and --scale need files: standard input can be read only once")
+    if options.resume and options.checkpoint is None:
+        raise Wrong("--resume needs --checkpoint DIR, the folder of the run to resume")
+    if options.scheduler is not None and options.scale:
+        raise Wrong("--scale does not work with --scheduler: scale the files first")
+    if find_spec("skops") is None:
+        raise Failed('models are saved by skops: pip install "adasadmm[cli]"')
+
+
+def _model(options: argparse.Namespace) -> Model:
+    """Create the estimator that the options describe."""
+    from .. import GraphGuidedClassifier, GraphGuidedRegressor
+    from ..registry import CLASSIFICATION_LOSSES, SOLVERS, Tuning
+
+    classifies = options.loss in CLASSIFICATION_LOSSES
+    solver, epochs = options.solver, options.epochs
+    if solver == "auto" and (epochs is not None or options.files == ["-"]):
+        solver = "ada-diag"
+    if epochs is None and solver != "auto" and not SOLVERS[solver](Tuning()).knows_gap:
+        epochs = 2
+    return (GraphGuidedClassifier if classifies else GraphGuidedRegressor)(
+        _graph_of(options.graph),
+        loss=options.loss,
+        alpha=options.alpha,
+        l2=options.l2,
+        solver=solver,
+        tol=options.tol,
+        max_iter=epochs,
+        random_state=options.seed,
+        verbose=0 if options.quiet or not sys.stderr.isatty() else 1,
+    )
+
+
+def _graph_of(text: str) -> str | tuple[str | int, ...]:
+    """Parse ``grid:8x8`` into a tuple; any other graph is a name or a path."""
+    from ..datasets import check_name
+
+    if text.startswith("grid:"):
+        try:
+            return ("grid", *(int(side) for side in text[5:].split("x")))
+        except ValueError:
+            raise Wrong(f"--graph: a grid must be written grid:ROWSxCOLS, got {text}") from None
+    if not text.endswith(".csv") and not os.path.isfile(text):
+        check_name(text, GRAPHS, "file or graph")
+    return text
+
+
+def _fitted(
+    model: Model, source: Source, options: argparse.Namespace, checkpoint: Checkpoint | None, resume: bool
+) -> Fitted:
+    """Fit the model to a source: in memory if the rows fit there and no option forbids it."""
+    from . import memory
+
+    memory.check_targets(model, source)
+    if options.scheduler is not None:
+        return model.fit(source, checkpoint=checkpoint, resume=resume)
+    if options.scale:
+        check_scale(source)
+    if options.scale or (model.solver == "auto" and memory.fits_in_memory(source)):
+        return memory.fit_in_memory(model, source, options.scale, checkpoint, resume)
+    if model.solver == "auto":
+        model.set_params(solver="ada-diag", max_iter=2)
+    return model.fit(source, checkpoint=checkpoint, resume=resume)
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def _iterates(solver: str) -> bool:
+    """Whether ``n_iter_`` counts iterations over all rows rather than epochs."""
+    from ..registry import SOLVERS, Tuning
+
+    return solver == "auto" or SOLVERS[solver](Tuning()).uses_all_rows
+
+
+def _last_objective(model: Model) -> float | list[float]:
+    traces = model.trace_ if isinstance(model.trace_, list) else [model.trace_]
+    last = [float(trace["objective"][-1]) for trace in traces if len(trace["objective"])]
+    return last[0] if len(last) == 1 else last
+
+
+def _seconds(model: Model) -> float:
+    traces = model.trace_ if isinstance(model.trace_, list) else [model.trace_]
+    return sum(float(trace["seconds"][-1]) for trace in traces if len(trace["seconds"]))
+
+
+def _as_json(gap: float | np.ndarray) -> float | list[float | None] | None:
+    """Convert a gap, or one per class, to JSON, which has no infinity: None stands for it."""
+    if isinstance(gap, (int, float)):
+        return float(gap) if math.isfinite(gap) else None
+    return [one if math.isfinite(one) else None for one in gap.tolist()]
