@@ -97,7 +97,7 @@ OWN_PAGES = (adasadmm.solvers.Solver, adasadmm.solvers.Run, adasadmm.datasets.fe
 
 
 def skip_what_has_its_own_page(app, what, name, obj, skip, options):
-    """`Hinge` is documented as `adasadmm.Hinge`: the page of a module leaves out objects that have a page of their own."""
+    """`Hinge` is documented as `adasadmm.Hinge`: the page of a module omits objects that have their own page."""
     top_level = isinstance(obj, type) and getattr(adasadmm, name, None) is obj
     return True if top_level or (what == "module" and any(obj is own for own in OWN_PAGES)) else skip
 
