@@ -140,9 +140,9 @@ def rows(dataset: str) -> list[list[str]]:
     auto = automatic(data, problem, optimum)
     times = {
         'solver="auto", proved': auto,
-        "ALM, looked at": followed(ALM(), problem, optimum, 100),
-        "batch ADMM, looked at": followed(ADMM(), problem, optimum, 1000),
-        "Ada-SADMM, diagonal, looked at": followed(AdaSADMM(average="auto", beta="auto"), problem, optimum, 20),
+        "ALM, oracle stop": followed(ALM(), problem, optimum, 100),
+        "batch ADMM, oracle stop": followed(ADMM(), problem, optimum, 1000),
+        "Ada-SADMM, diagonal, oracle stop": followed(AdaSADMM(average="auto", beta="auto"), problem, optimum, 20),
     }
     peers = {f"CVXPY, {one.label}": peer(name, find, problem, optimum) for name, one in CVXPY.items()}
     peers["admm"] = peer("admm", by_admm(data, problem), problem, optimum)

@@ -15,12 +15,12 @@ BEGIN, END = "<!-- benchmarks/readme.py: begin -->", "<!-- benchmarks/readme.py:
 DATA = {"a9a": "a9a", "likeness": "generated in the likeness of covtype"}  # as it is called there and in README
 SOLVERS = {  # as they are called there and in README
     'solver="auto", proved': '`GraphGuidedClassifier`, `solver="auto"`: ends with a proof',
-    "Ada-SADMM, diagonal, looked at": "Ada-SADMM, diagonal, no step to tune, looked at",
+    "Ada-SADMM, diagonal, oracle stop": "Ada-SADMM, diagonal, no step size to tune, oracle stop",
     "CVXPY, Clarabel": "CVXPY, Clarabel",
     "CVXPY, OSQP": "CVXPY, OSQP",
     "CVXPY, SCS": "CVXPY, SCS",
     "admm": "admm (the package on PyPI)",
-    "copt": "copt, looked at",
+    "copt": "copt, oracle stop",
 }
 
 

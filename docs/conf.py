@@ -93,9 +93,13 @@ html_theme_options = {
 }
 
 
+OWN_PAGES = (adasadmm.solvers.Solver, adasadmm.solvers.Run, adasadmm.datasets.fetch_case)  # listed in api.rst
+
+
 def skip_what_has_its_own_page(app, what, name, obj, skip, options):
-    """`Hinge` is `adasadmm.Hinge`; the page of the module `losses` has what is not a name of the package."""
-    return True if isinstance(obj, type) and getattr(adasadmm, name, None) is obj else skip
+    """`Hinge` is documented as `adasadmm.Hinge`: the page of a module omits objects that have their own page."""
+    top_level = isinstance(obj, type) and getattr(adasadmm, name, None) is obj
+    return True if top_level or (what == "module" and any(obj is own for own in OWN_PAGES)) else skip
 
 
 def setup(app):

@@ -1,13 +1,12 @@
 """
-The theorems' bounds against a run
-==================================
+The bounds of the theorems and actual runs
+==========================================
 
-The paper proves that the mean of the iterates is, in expectation, not further above the optimum than a bound that
-falls like ``1 / sqrt(T)``. :func:`adasadmm.theory.bounds` replays a run and gives the bounds as numbers. How close
-to the truth are they?
+The paper proves that the expected suboptimality of the mean of the iterates is below a bound that decreases like
+``1 / sqrt(T)``. :func:`adasadmm.theory.bounds` replays a run and evaluates the bounds. How tight are they?
 
-Generated rows, hinge loss, a chain as graph. Rows are drawn with replacement, as the theorems want, four runs for
-each length.
+The rows are generated, with hinge loss and a chain as graph. They are drawn with replacement, as the theorems assume,
+in four runs for each length.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +22,8 @@ problem = Problem(X, y, loss=Hinge(), penalty=L1(0.01), A=graphs.incidence(graph
 optimum = solve(problem, ALM(), tol=1e-8)
 
 # %%
-# For each length T: what the theorem is about, ``f(mean) - f* + rho |A w + B v - b|``, and the right-hand sides of
-# Theorem 1, which knows everything about the run, and of Theorem 2 (diagonal) or 3 (full), which knows only sums of
+# For each length T, compute the bounded quantity, ``f(mean) - f* + rho |A w + B v - b|``, and the right-hand sides of
+# Theorem 1, which uses all iterates of the run, and of Theorem 2 (diagonal) or 3 (full), which use only sums of
 # gradients.
 
 lengths = [30, 100, 300, 1000]
@@ -52,7 +51,7 @@ axes[0].legend()
 plt.show()
 
 # %%
-# The bounds hold, and they fall at least as fast as they should. They are also above what happens, as such bounds are:
-# Theorem 1 by a small factor, the others by more, because they replace each distance by the largest one. So they tell
-# how an algorithm scales, not when to stop; for that there is the certificate
+# The bounds hold, and decrease at least as fast as predicted. As usual for such bounds, they overestimate the error:
+# Theorem 1 by a small factor, the others by more, because they replace each distance by the largest one. They describe
+# how an algorithm scales, not when to stop; use the certificate for that
 # (:ref:`sphx_glr_gallery_plot_certificate.py`).

@@ -1,10 +1,10 @@
 """
-A certificate: knowing how good the answer is, without knowing the answer
-=========================================================================
+Certificates: how accurate is the answer?
+=========================================
 
-A solver that carries a dual point knows a lower bound of the optimum, and so how far above it can be at the most:
-the duality gap. It stops when that is small enough, and what it says is a proof. Four solvers on the breast cancer
-data, hinge loss with a learnt graph: the gap that each knows, and how far above the optimum it truly is.
+A solver that maintains a dual point knows a lower bound on the optimum, and thus a bound on its own suboptimality: the
+duality gap. It stops when the gap is small enough, with a proof. This example compares the gap with the true
+suboptimality for four solvers on the breast cancer data, with hinge loss and a learnt graph.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ problem = Problem(X, 2.0 * y - 1.0, loss=Hinge(), penalty=penalty, A=A, gamma=1 
 optimum = solve(problem, ALM(), tol=1e-10).certificate.dual
 
 # %%
-# Each solver is asked for one tolerance after the other; the time is that of the whole run. (All were run once
-# before, so that compiling is not in it.)
+# Each solver is run at a sequence of tolerances; the time is that of the whole run. (All solvers were run once before,
+# so compilation is not included.)
 
 solvers = {"ALM": ALM(), "batch ADMM": ADMM(), "SPDHG": SPDHG()}
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)
@@ -53,9 +53,9 @@ axes[1].legend(fontsize=8)
 plt.show()
 
 # %%
-# Left: the lines with circles are what a user sees, and the dotted ones below what only the optimum tells. The truth
-# lies below the proof, always. The augmented Lagrangian method (ALM) comes to six digits in a fraction of the time of
-# the others.
+# Left: the lines with circles show the gap, which a user sees; the dotted lines show the suboptimality, which requires
+# the optimum. It is always below the gap. The augmented Lagrangian method (ALM) reaches six digits in a fraction of the
+# time of the others.
 #
-# Right: Ada-SADMM carries no dual point on its way. One is made at the end: a true bound, but a loose one. Judge a
-# stochastic run by a validation score, not by its gap.
+# Right: Ada-SADMM maintains no dual point during the run and computes one at the end, which gives a valid but loose
+# bound. Judge a stochastic run by a validation score, not by its gap.

@@ -2,14 +2,15 @@
 Coefficients that are constant on communities
 =============================================
 
-A thousand features, three hundred rows. The features form twenty communities, and all features of a community have the
-same coefficient. What is known is a graph: five edges for each feature that join members of one community, and so many
-edges between strangers that one edge in five is wrong.
+There are a thousand features and three hundred rows. The features form twenty communities, and all features of a
+community have the same coefficient. The graph is known: for each feature it has five edges within its community, and
+one in five of all edges is wrong, joining different communities.
 
-The graph-guided model is compared with models of scikit-learn that know no graph: stochastic gradient descent with
-ridge or elastic net, logistic regression with L1, and with ridge. All are tuned on the same folds and judged on 2,000
-fresh rows. The adjusted Rand index compares the groups of features that the fit made equal (``clusters_``) with the
-communities: 1 is the same partition, 0 what chance would give. The graph alone is connected: one group, 0.
+The graph-guided model is compared with models of scikit-learn that do not use a graph: stochastic gradient descent
+with ridge or elastic net, and logistic regression with L1 or ridge. All are tuned on the same folds and tested on
+2,000 new rows. The adjusted Rand index compares the groups of equal coefficients (``clusters_``) with the
+communities: 1 means the same partition, 0 the agreement expected by chance. The graph alone is connected: one group,
+index 0.
 
 .. code-block:: console
 
@@ -33,11 +34,11 @@ def number(name, default):
 
 PICTURE = next((argument for argument in sys.argv[1:] if argument.endswith((".png", ".pdf", ".svg"))), None)
 SEEDS, D, N, COMMUNITIES, FRESH = number("--seeds", 10), 1000, 300, 20, 2000
-EDGES, WRONG = number("--edges", 5) * D, 0.2  # right edges; the share of wrong ones among all
-NOISE, CORRELATION = 0.25, 0.1  # of the score, in its standard deviations; between two features of a community
+EDGES, WRONG = number("--edges", 5) * D, 0.2  # correct edges; the proportion of wrong ones among all
+NOISE, CORRELATION = 0.25, 0.1  # in standard deviations of the score; between two features of a community
 
 # %%
-# The planted structure. Features of a community are a little correlated, as genes of a pathway are.
+# The planted structure. Features of a community are weakly correlated, like genes of a pathway.
 
 
 def some_edges(pairs, count, rng):
@@ -62,13 +63,13 @@ def planted(seed):
 
 
 # %%
-# The models, the same folds for all.
+# The models, tuned on the same folds.
 
 
 def models(edges, folds):
     sgd = SGDClassifier(loss="log_loss", average=True, random_state=0)
     l2 = {"penalty": ["l2"], "alpha": np.geomspace(1e-4, 10, 6)}
-    elastic = {"penalty": ["elasticnet"], "alpha": np.geomspace(1e-4, 0.1, 4), "average": [False]}  # a mean spoils it
+    elastic = {"penalty": ["elasticnet"], "alpha": np.geomspace(1e-4, 0.1, 4), "average": [False]}  # a mean is not sparse
     ridge = LogisticRegression(max_iter=1000)
     l1 = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0)  # penalty="l1" before scikit-learn 1.8
     return {
@@ -96,10 +97,10 @@ for name, values in accuracy.items():
 print(f"adjusted Rand index of clusters_ against the communities {np.mean(rand):.2f} (std {np.std(rand):.2f})")
 
 # %%
-# The coefficients of the first seed, each model scaled to the same size (a few points lie outside), and the accuracies
-# of all seeds. Sorted by the planted value the communities are a staircase. Without the graph each feature is on its
-# own; with it the members of a community share what they know. Communities of nearly the same value that wrong edges
-# join may become one group, and features with few right edges may stay alone: that is what the Rand index lacks to 1.
+# The coefficients of the first seed, each model scaled to the same norm (a few points lie outside), and the accuracies
+# of all seeds. Sorted by the planted value, the communities form a staircase. Without the graph each coefficient is
+# estimated separately; with it, the members of a community share information. Wrong edges may merge communities with
+# nearly the same value, and features with few correct edges may stay isolated: the Rand index is therefore below 1.
 
 order = np.argsort(truth, kind="stable")
 figure = plt.figure(figsize=(11, 6), layout="constrained")

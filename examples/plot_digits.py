@@ -1,13 +1,12 @@
 """
-A pixel grid: a few regions in place of 64 pixels
-=================================================
+A pixel grid: a few regions instead of 64 pixels
+================================================
 
-Handwritten digits of 8 x 8 pixels: is it a 3 or an 8? A linear model gives each pixel a weight. Without further
-knowledge neighbouring pixels get weights that have little to do with each other. With the pixel grid as graph,
-weights of neighbours are drawn together, and most become exactly equal: the model is a few regions, which one can
-look at.
+Is a handwritten digit of 8 x 8 pixels a 3 or an 8? A linear model gives each pixel a weight. Without further
+knowledge, the weights of neighbouring pixels are unrelated. With the pixel grid as graph, the weights of neighbours are
+drawn together and most become exactly equal, so the model consists of a few regions that can be interpreted.
 
-The data are those that come with scikit-learn, 357 pictures; a third of them is kept for testing.
+The data come with scikit-learn: 357 pictures, a third of which are held out for testing.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +21,8 @@ X, y = X[np.isin(digit, (3, 8))] / 16, digit[np.isin(digit, (3, 8))]
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=1 / 3, random_state=0, stratify=y)
 
 # %%
-# One model for each strength of the graph. ``alpha=0`` is the plain ridge; ``tol=1e-6`` asks for a proof to six
-# digits, and then what is fused is exactly equal.
+# Fit one model for each strength of the graph. ``alpha=0`` is the plain ridge. With ``tol=1e-6`` the answer is
+# certified to six digits, and fused coefficients are exactly equal.
 
 strengths = [0.0, 0.003, 0.03]
 models = [
@@ -43,11 +42,10 @@ bar = figure.colorbar(drawn, ax=axes, ticks=[-most, 0, most], shrink=0.8)
 bar.ax.set_yticklabels(["says 3", "0", "says 8"])
 
 # %%
-# Blue pixels speak for an 8, red ones for a 3. On the left nearly every pixel has a number of its own. On the right
-# four regions are left, and the darkest is the left side of the picture, where the loops of an 8 close and a 3 is
-# open.
+# Blue pixels indicate an 8, red ones a 3. On the left, nearly every pixel has a different weight. On the right, only
+# four regions remain; the darkest is the left side of the picture, where the loops of an 8 close and a 3 is open.
 #
-# One split is little evidence for an accuracy. The mean over 5 splits, for more strengths:
+# A single split is weak evidence about accuracy. The next figure shows means over 5 splits, for more strengths:
 
 SPLITS, strengths = 5, [0.0, *np.geomspace(3e-4, 0.03, 6)]
 errors, groups = np.zeros((2, SPLITS, len(strengths)))
@@ -68,5 +66,5 @@ ax.legend(title=f"mean of {SPLITS} splits")
 plt.show()
 
 # %%
-# The grid does not make this model more accurate: it makes it simple, and the curve shows at what price. Where rows
-# are few and features many, a graph also helps the accuracy: see :ref:`sphx_glr_gallery_plot_genes.py`.
+# The grid does not make this model more accurate; it makes it simpler, and the curve shows the price. With few rows and
+# many features a graph also improves the accuracy: see :ref:`sphx_glr_gallery_plot_genes.py`.

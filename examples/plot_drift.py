@@ -1,11 +1,12 @@
 """
-A stream that changes
-=====================
+A stream with concept drift
+===========================
 
-What was true a while ago is no longer: half-way through the stream the coefficients change. A model that averages
-over all it has seen is slow to notice. How fast the three ways to go on with ``partial_fit`` follow.
+Half-way through the stream, the coefficients change. A model that averages over all rows is slow to adapt. This example
+compares three ways to use ``partial_fit``.
 
-Generated rows, 30 features on a chain; each block of 100 rows is predicted before it is learnt from.
+The rows are generated, with 30 features on a chain. Each block of 100 rows is predicted before the model learns from
+it.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +19,8 @@ before, after = np.repeat([1.0, -1.0, 0.5], 10), np.repeat([-0.5, 1.0, 1.0], 10)
 BLOCKS, ROWS = 80, 100
 
 # %%
-# "Mean of all" is the uniform mean of all iterates, the theorems' one. "Last iterate" takes the newest coefficients.
-# Both have a constant step. "Begin anew" starts a fresh model every 20 blocks.
+# "Mean of all" is the uniform mean of all iterates, as in the theorems. "Last iterate" uses the most recent
+# coefficients. Both have a constant step size. "Begin anew" starts a new model every 20 blocks.
 
 settings = {"loss": "logistic", "alpha": 0.003, "l2": 1e-3, "batch_size": 1}
 make = {
@@ -50,6 +51,6 @@ ax.legend()
 plt.show()
 
 # %%
-# While nothing changes the mean is as good as any. After the change it goes on predicting from a past that is over,
-# the last iterate follows within some blocks, and beginning anew recovers when its time comes, at the price of a
-# few bad blocks each time. For a stream that can change: ``average="last"`` and a number for ``eta``.
+# Before the change, the mean is as good as the others. After it, the mean keeps predicting from outdated data, whereas
+# the last iterate adapts within a few blocks. Restarting recovers at the next restart, at the price of a few bad blocks
+# each time. For a stream with drift, use ``average="last"`` and a number for ``eta``.

@@ -1,13 +1,13 @@
 """
-Groups that are exactly equal
-=============================
+Exactly equal coefficients
+==========================
 
-An iterative method comes near the optimum, where neighbours have equal coefficients; but near is not equal, and
-counting groups needs a threshold. With ``polish=True`` (the estimators do it for ``tol`` below 1e-4) the answer is
-made exact: the method knows from its other variable v which differences are zero at the optimum, and joins those
-coefficients; then it proves anew how good that point is.
+At the optimum, neighbours have equal coefficients. An iterative method only approximates it, so counting groups would
+need a threshold. With ``polish=True`` (which the estimators use for ``tol`` below 1e-4) the equalities are exact: the
+zeros of the variable v show which differences vanish at the optimum, the coefficients concerned are fused, and the
+certificate is recomputed for the fused point.
 
-Generated data: a chain of 60 features in six stretches.
+The data are generated: a chain of 60 features in six segments.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ problem = Problem(
 )
 
 # %%
-# The size of the 59 differences between neighbours, sorted, for three ways to solve the same problem.
+# The figure shows the magnitudes of the 59 differences between neighbours, sorted, for three ways to solve the problem.
 
 runs = {
     "Ada-SADMM, 50 epochs": solve(problem, AdaSADMM(average="auto"), epochs=50),
@@ -55,7 +55,7 @@ axes[1].legend()
 plt.show()
 
 # %%
-# Without polish the small differences are small, but none is zero; where a threshold should be cannot be seen
-# (red), or only after a long run (orange). With it they are exactly zero, so that groups can be counted with
-# ``==``. A handful of small groups between the planted stretches belongs to the optimum of this problem itself: the
-# penalty prefers a staircase to a jump where noise allows.
+# Without polishing, the small differences are small but not zero, and a threshold is impossible to choose (red), or
+# becomes apparent only after a long run (orange). With polishing they are exactly zero, so groups can be counted with
+# ``==``. A few small groups between the planted segments are part of the optimum of this problem: with noise, the
+# penalty may prefer a staircase to a jump.

@@ -1,12 +1,12 @@
 """
-Files: learning while reading
-=============================
+Learning from files block by block
+==================================
 
-Rows that do not fit in memory stay in files, and are read block by block. ``partial_fit`` learns from each block
-and forgets it. Predicting each block *before* learning from it gives an honest score at no cost, the progressive
-loss: no row was seen before it was predicted.
+Rows that do not fit in memory stay in files and are read block by block. ``partial_fit`` learns from each block and
+discards it. Predicting each block *before* learning from it gives an unbiased score at no cost, the progressive loss:
+every row is predicted before it is used.
 
-Generated rows in 12 svmlight files, 50 features on a chain.
+The rows are generated: 12 svmlight files, 50 features on a chain.
 """
 
 import tempfile
@@ -27,7 +27,8 @@ for part in range(12):
     dump_svmlight_file(X, y, str(folder / f"part-{part:02}.svm"), zero_based=False)
 
 # %%
-# Two streams over the same files: one model knows that neighbouring coefficients are alike, one does not (``alpha=0``).
+# Two models read the same files: one assumes that neighbouring coefficients are similar, the other does not
+# (``alpha=0``).
 
 strengths = {"with the chain": 0.01, "without": 0.0}
 models = {
@@ -56,9 +57,9 @@ axes[0].legend()
 plt.show()
 
 # %%
-# One pass, one block in memory at a time. The model with the chain makes fewer errors while rows are few. The curves
-# come together as rows come in, and in the end the chain's coefficients are no nearer than the others: a penalty whose
-# strength stays the same while rows come in is a bias in the end.
+# There is one pass, with one block in memory at a time. The model with the chain makes fewer errors in the beginning.
+# The curves converge as more rows arrive, and finally the coefficients of the chain are no more accurate than the
+# others: a penalty of constant strength becomes a bias.
 #
-# For several passes, files that are cut into blocks by themselves, and other formats, ``fit`` takes a source:
+# For several passes, automatic division into blocks, and other formats, pass a source to ``fit``:
 # ``model.fit(sources.svmlight("part-*.svm"))`` (:doc:`/streams`).

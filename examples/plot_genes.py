@@ -2,12 +2,12 @@
 Gene expression: few patients, many genes, a network
 ====================================================
 
-120 patients, 300 genes in 15 pathways. Genes of a pathway act together: they have the same coefficient. What is
-known is a network of genes in which most edges join members of one pathway, and one in five is wrong. A model that
-knows the network is compared with a ridge, which has more numbers to learn than there are patients.
+There are 120 patients and 300 genes in 15 pathways. The genes of a pathway act together: they have the same
+coefficient. A gene network is known, in which most edges join members of the same pathway, and one edge in five is
+wrong. A model that uses the network is compared with a ridge, which has more coefficients than there are patients.
 
-The data are generated, so that the truth is known. ``examples/plot_communities.py`` is the same with a thousand
-genes and ten draws; its table stands in :doc:`/estimators`.
+The data are generated, so the truth is known. ``examples/plot_communities.py`` is the same with a thousand genes and
+ten draws; its table is in :doc:`/estimators`.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ score = X @ truth
 y = score + 0.25 * score.std() * rng.normal(size=len(score)) > 0
 
 # %%
-# The network: for each gene five partners, one of them anybody.
+# The network joins each gene to five others, one of which is chosen at random among all genes.
 
 first = np.repeat(np.arange(GENES), 5)
 second = np.where(
@@ -52,7 +52,7 @@ order = np.argsort(truth, kind="stable")
 figure, axes = plt.subplots(2, 1, figsize=(9, 5.4), sharex=True)
 models = {"with the network": (graph, graph.coef_[0]), "ridge": (ridge, ridge.best_estimator_.coef_[0])}
 for ax, (name, (model, coef)) in zip(axes, models.items(), strict=True):
-    scale = np.sqrt(np.mean(truth**2) / np.mean(coef**2))  # accuracy does not depend on it
+    scale = np.sqrt(np.mean(truth**2) / np.mean(coef**2))  # the accuracy does not depend on the scale
     ax.plot(truth[order], color="0.75", linewidth=5, label="planted")
     ax.scatter(range(GENES), scale * coef[order], s=8, color="C0" if model is graph else "C3", label="fitted", zorder=3)
     ax.set(ylim=(-3.5, 3.5), ylabel="coefficient")
@@ -62,6 +62,6 @@ axes[1].set_xlabel("genes, in the order of their planted coefficients")
 plt.show()
 
 # %%
-# Above, the dots follow the planted staircase, since genes of a pathway share what they know. Below, each gene is
-# on its own. The figure is one draw of a case that suits the method; with more patients, or a network with more
-# wrong edges, the difference shrinks.
+# At the top, the dots follow the planted staircase, since the genes of a pathway share information. At the bottom, each
+# coefficient is estimated separately. The figure shows one draw of a case that suits the method; with more patients, or
+# with more wrong edges, the difference is smaller.

@@ -2,10 +2,9 @@
 A graph learnt from the data
 ============================
 
-Where no graph is known one can be learnt from the columns of X by sparse inverse covariance, as the paper does: an
-edge joins two features that tell something of each other which the others do not. The 30 measurements of tumours
-that come with scikit-learn are ten properties, each as mean, standard error and worst value; does the learnt graph
-know that?
+If no graph is known, it can be learnt from the columns of X by sparse inverse covariance, as in the paper: an
+edge joins two features that are correlated given all other features. The 30 measurements of tumours that come with
+scikit-learn are ten properties, each as mean, standard error and worst value. Does the learnt graph reveal this?
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +20,8 @@ model = GraphGuidedClassifier("glasso", loss="logistic", alpha=0.004, l2=0.02, t
 print(model.summary())
 
 # %%
-# The features stand in a circle, the three measurements of a property side by side. Thick lines join features whose
-# coefficients are exactly equal, thin ones those that differ; colours are the coefficients.
+# The features are arranged in a circle, with the three measurements of a property next to each other. Thick lines join
+# features with exactly equal coefficients, thin lines those that differ; colours show the coefficients.
 
 kinds = ("mean", "error", "worst")
 property_of = [" ".join(word for word in name.split() if word not in kinds) for name in X.columns]
@@ -57,7 +56,8 @@ figure.colorbar(colours, ax=ax, shrink=0.5, pad=0.0, label="coefficient; red spe
 plt.show()
 
 # %%
-# Edges join measurements of the same property, and radius, perimeter and area, which are nearly the same thing.
-# Along the thick lines the model uses one number for several measurements. ``model.clusters_`` holds these groups.
+# Edges join measurements of the same property, and also radius, perimeter and area, which are nearly equivalent.
+# Along the thick lines the model uses one coefficient for several measurements; ``model.clusters_`` contains these
+# groups.
 #
-# Take such a graph for a hint: with other rows some edges would be others.
+# Such a graph is only a hint: other rows would give somewhat different edges.

@@ -1,11 +1,12 @@
 """
-A map: counts that are too small to show
-========================================
+A disease map from small counts
+===============================
 
-Cases of a rare disease in 900 districts of 20 to 200 people each. The raw rates are mostly noise. The rates of
-neighbouring districts are alike, though, but for a border or two: the grid of districts as graph finds the regions.
+A rare disease occurs in 900 districts of 20 to 200 people each, so the raw rates are mostly noise. Except at a few
+borders, however, neighbouring districts have similar rates: with the grid of districts as graph, the model finds the
+regions.
 
-The map is generated: the rate is 4 % but for a city with 12 % and a coast with 1 %.
+The map is generated: the rate is 4 %, except for a city with 12 % and a coast with 1 %.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +24,9 @@ people = rng.integers(20, 200, size=rate.shape)
 cases = rng.poisson(people * rate)
 
 # %%
-# Each district has a coefficient, the logarithm of its rate. A district of many people tells more: that is its
-# weight. With the Poisson loss and the rate as target, weighted by people, the likelihood is that of the counts.
+# Each district has a coefficient, the logarithm of its rate. Larger districts are more informative, so districts are
+# weighted by population. With the Poisson loss and the rate as target, this weighting gives the likelihood of the
+# counts.
 
 model = GraphGuidedRegressor(("grid", side, side), loss="poisson", alpha=4e-5, l2=1e-7, tol=1e-3)
 model.fit(np.eye(side * side), (cases / people).reshape(-1), sample_weight=people.reshape(-1))
@@ -32,7 +34,7 @@ fitted = np.exp(model.coef_ + model.intercept_).reshape(side, side)
 print(model.summary())
 
 # %%
-# The same scale for all three maps; a raw rate above 15 % is shown as 15 %.
+# All three maps have the same scale; raw rates above 15 % are shown as 15 %.
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 4), sharey=True)
 for ax, title, values in zip(axes, ("truth", "raw rates", "graph-guided"), (rate, cases / people, fitted), strict=True):
@@ -44,6 +46,6 @@ figure.colorbar(drawn, ax=axes, label="cases for 100 people", shrink=0.8)
 plt.show()
 
 # %%
-# In the raw rates the city is a rash and the coast can hardly be told from chance. The fitted map shows both, with
-# edges, because the penalty counts how much the rates differ along borders and so prefers few clear borders to many
-# small steps. The strength was chosen by eye.
+# In the raw rates, the city appears as scattered dots, and the coast is hardly distinguishable from noise. The fitted
+# map shows both with sharp borders, because the penalty is the total difference of the log rates across borders, which
+# favours few clear borders over many small steps. The strength was chosen by eye.

@@ -2,9 +2,9 @@
 No step size to tune
 ====================
 
-The paper chooses the step size eta from a grid by looking at the result. With ``eta="auto"`` it comes from the run:
-Theorem 2 wants it as large as the distance to the optimum, and the run knows how far it has come. Two epochs each,
-the mean over three orders of the rows.
+The paper selects the step size eta from a grid, by the result. With ``eta="auto"`` it is determined during the run:
+by Theorem 2 it should be proportional to the distance from the optimum, which is estimated by the distance travelled so
+far. Each run has two epochs; the results are means over three orders of the rows.
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,7 @@ problems = {
 }
 
 # %%
-# For each step of the grid the better of the mean and the last iterate; for ``"auto"`` the mean that it is used with.
+# For each step size of the grid, take the better of the mean and the last iterate; for ``"auto"``, its own mean.
 
 
 def after_two_epochs(problem, eta):
@@ -58,7 +58,7 @@ axes[0].legend(fontsize=9)
 plt.show()
 
 # %%
-# The red curves are what a user sees who tries step sizes one by one; their valley lies elsewhere for each problem, and
-# moves when the columns are scaled. The blue line needs no trial. It lies in the valley of each problem, at either
-# scale of the digits, though not always at its bottom: with few rows (the tumours: 1,138 steps) the best step of the
-# grid can be better.
+# The red curves show the result of a manual search. Their minimum is different for each problem, and moves when the
+# columns are scaled. The blue line needs no search. It is close to the minimum for each problem and for both scales of
+# the digits, but not always at it: with few rows (the tumours: 1,138 steps) the best step size of the grid can be
+# better.

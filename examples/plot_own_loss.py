@@ -2,11 +2,12 @@
 A loss of your own, compiled
 ============================
 
-Your own loss is a ``NamedTuple`` and two functions of one prediction. They are compiled together with the loop, so
-it runs as fast as a built-in one. Here: Cauchy's loss, which hardly cares for outliers at all, since its slope
-falls back to zero far out.
+A loss of your own is a ``NamedTuple`` and two functions of one prediction. They are compiled together with the loop, so
+it is as fast as a built-in loss. The example is the Cauchy loss, which is very robust against outliers, since its slope
+tends to zero for large residuals.
 
-Generated data: 1,500 rows, 20 features on a chain, one target in three spoilt, always to the same side.
+The data are generated: 1,500 rows, 20 features on a chain, and one target in three corrupted, always in the same
+direction.
 """
 
 from typing import NamedTuple
@@ -32,7 +33,7 @@ def _(loss: Cauchy, z, y):
 
 
 # %%
-# It is not convex, so nothing is proved about the answer; the stochastic solver takes it all the same.
+# The loss is not convex, so nothing is proved about the answer, but the stochastic solver can be used nevertheless.
 
 rng = np.random.default_rng(0)
 truth = np.repeat([2.0, -1.0, 0.0, 1.0], 5)
@@ -62,6 +63,6 @@ axes[1].legend(fontsize=9)
 plt.show()
 
 # %%
-# The spoilt targets draw the squared loss far away from the planted values, Huber's (which is built in) a little,
-# Cauchy's least. The times of a row above are of one size, as what is registered from a script is compiled like the
-# rest. How to write penalties and metrics: :doc:`/generated/tutorials/plot_4_own_parts`.
+# The corrupted targets bias the squared loss strongly, the built-in Huber loss a little, and the Cauchy loss least. The
+# times per row printed above are of the same magnitude, because functions registered in a script are compiled like the
+# built-in ones. To write penalties and metrics, see :doc:`/generated/tutorials/plot_4_own_parts`.

@@ -1,12 +1,12 @@
 """
-Choosing the strength along a path
-==================================
+Choose the strength along a path
+================================
 
-``GraphGuidedRegressorCV`` fits the model for many strengths, from the one at which all coefficients are equal
-downwards, each fit starting from the one before, and chooses by cross-validation. The path shows how groups form:
-read from left to right, lines come together.
+``GraphGuidedRegressorCV`` fits the model for a decreasing sequence of strengths, which starts where all coefficients
+are equal, with warm starts, and selects one by cross-validation. The path shows how groups form: from left to right,
+lines merge.
 
-Generated data: 40 features on a chain, four stretches of equal coefficients, 60 rows.
+The data are generated: 40 features on a chain, four segments of equal coefficients, 60 rows.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ for name, model in ("best", search), ("one standard error", simple):
     )
 
 # %%
-# Above the coefficients, coloured by their stretch; below the score of the folds (R², higher is better) with its
+# Top: the coefficients, coloured by segment. Bottom: the mean score of the folds (R², higher is better) with its
 # standard error.
 
 figure, axes = plt.subplots(2, 1, figsize=(9, 6.4), sharex=True, height_ratios=(3, 2))
@@ -47,7 +47,7 @@ axes[1].set(xlabel="alpha, the strength of the graph", ylabel="score of the fold
 plt.show()
 
 # %%
-# The grey bars are the planted values. On the left (a weak graph) all 40 coefficients are different and noisy; in
-# the middle they form four bundles, near the planted values; on the right all become one. ``rule="1se"`` takes the
-# strongest penalty whose score is within a standard error of the best. ``PathDisplay.from_estimator(search)`` draws
-# such a picture in one line.
+# The grey bars are the planted values. On the left (weak penalty), all 40 coefficients are different and noisy; in
+# the middle they form four groups close to the planted values; on the right all are equal. ``rule="1se"`` selects the
+# strongest penalty whose score is within one standard error of the best. ``PathDisplay.from_estimator(search)`` draws
+# such a figure in one line.

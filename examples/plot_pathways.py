@@ -1,12 +1,12 @@
 """
-Groups that live or die together
-================================
+Select or drop whole groups
+===========================
 
-A pathway matters, or it does not: all genes of a group should be zero, or none. ``graphs.overlapping_groups`` makes
-a matrix A that copies the members of each group, and the group penalty adds up the norms of the copies. (Groups may
-overlap; then a gene stays only if all its groups do.)
+If a pathway is either relevant or not, the coefficients of its genes should be all zero or all non-zero.
+``graphs.overlapping_groups`` builds a matrix A that copies the members of each group, and the group penalty is the sum
+of the norms of the copies. (Groups may overlap; a gene is then selected only if all of its groups are.)
 
-Generated data: 100 rows, 160 genes in 16 pathways of ten. Two pathways matter.
+The data are generated: 100 rows, and 160 genes in 16 pathways of ten, two of which are relevant.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ X = rng.normal(size=(100, d))
 y = X @ truth + rng.normal(size=100)
 
 # %%
-# The lasso knows no groups. Each strength is the one with the smallest error in the coefficients, so that both are
-# shown at their best; with real data cross-validation would choose it.
+# The lasso does not use the groups. For each model, the strength with the smallest error in the coefficients is used,
+# so both are shown at their best; with real data, cross-validation would choose it.
 
 copies = graphs.overlapping_groups(groups, d)
 
@@ -57,6 +57,6 @@ axes[1].set_xlabel("genes; each stripe is a pathway")
 plt.show()
 
 # %%
-# The group penalty finds the two pathways that matter; within them it leaves each gene its own coefficient. The lasso
-# leaves single genes all over the place. ("Touched" is a pathway with a coefficient above 0.05.) For groups that do not
-# overlap, with the squared loss, packages for the plain group lasso are faster.
+# The group penalty finds the two relevant pathways; within them, each gene has its own coefficient. The lasso selects
+# single genes in many pathways. (A pathway counts as "touched" if it has a coefficient above 0.05.) For disjoint
+# groups and the squared loss, specialised packages for the group lasso are faster.

@@ -1,13 +1,13 @@
 """
-Text: rare words learn from frequent ones
-=========================================
+Text: rare words benefit from frequent synonyms
+===============================================
 
-Words that mean the same should count the same. A rare word occurs in so few texts that its coefficient can hardly be
-learnt; joined to its synonyms in a graph, it takes theirs.
+Synonyms should have equal coefficients. A rare word occurs in too few texts to estimate its coefficient; if a graph
+joins it to its synonyms, it shares theirs.
 
-The texts are generated, so that the truth is known: 80 groups of synonyms, five words each, whose frequencies fall
-as those of real words do (Zipf's law). A group speaks for the label, against it, or (most of them) not at all. A
-text is 20 words.
+The texts are generated, so the truth is known. There are 80 groups of five synonyms, with word frequencies that follow
+Zipf's law, as in real texts. A group indicates the positive label, the negative label, or (for most groups) neither. A
+text has 20 words.
 """
 
 import matplotlib.pyplot as plt
@@ -35,7 +35,8 @@ score = X @ truth
 y = score + rng.logistic(size=len(score)) > np.median(score)
 
 # %%
-# The graph: each word and the next of its group. A thesaurus, or neighbours among word vectors, would give such edges.
+# The graph joins each word to the next of its group. In practice, such edges come from a thesaurus or from word
+# vectors.
 
 by_group = np.argsort(group, kind="stable").reshape(GROUPS, SYNONYMS)
 edges = np.concatenate([by_group[:, [k, k + 1]] for k in range(SYNONYMS - 1)])
@@ -49,8 +50,8 @@ for name, model in ("graph-guided", graph), ("ridge", ridge):
 print(f"the truth: {np.mean((score[TRAIN:] > np.median(score)) == y[TRAIN:]):.3f}")
 
 # %%
-# Each dot is a word, from the rarest on the left to the most frequent. Its height is its coefficient, its colour
-# what it truly says.
+# Each dot is a word, from the rarest on the left to the most frequent on the right. Its height is its coefficient, and
+# its colour the true meaning.
 
 known = np.asarray(X[:TRAIN].sum(axis=0)).reshape(-1)
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharex=True)
@@ -69,5 +70,5 @@ axes[0].legend(title="the word truly speaks", loc="lower right", markerscale=2, 
 plt.show()
 
 # %%
-# With the ridge the coefficients of words fade as they become rarer, whatever they mean. With the graph a rare word
-# keeps the coefficient of its group, even one that no training text holds.
+# With the ridge, rarer words have smaller coefficients, whatever they mean. With the graph, a rare word has the
+# coefficient of its group, even if it occurs in no training text.

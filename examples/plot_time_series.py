@@ -1,13 +1,13 @@
 """
-Time series: jumps, bends, and outliers
+Time series: jumps, trends and outliers
 =======================================
 
-A series is a problem with one coefficient for each moment, ``X = I``. What is known of the coefficients says what
-the fit looks like: if few neighbours differ it is piecewise constant (``"chain"``, the fused lasso), if few slopes
-change it is piecewise linear (``"trend"``, trend filtering). And the loss says what an outlier may do: with the
-squared loss it bends the curve, with the Huber loss it does not.
+A time series is a problem with one coefficient for each time point, ``X = I``. The structure determines the shape of
+the fit: if few neighbours differ, it is piecewise constant (``"chain"``, the fused lasso); if few slopes change, it is
+piecewise linear (``"trend"``, trend filtering). The loss determines the influence of outliers: they distort the fit
+with the squared loss, but not with the Huber loss.
 
-The series are generated. Every twentieth moment has a gross error.
+The series are generated. Every twentieth time point has a gross error.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ bends = np.interp(time, [0, 90, 180, 240, n], [0.0, 2.5, -1.0, 1.0, 1.0])
 noise = 0.3 * rng.normal(size=n) + np.where(time % 20 == 7, 5.0 * rng.choice([-1, 1], n), 0.0)
 
 # %%
-# ``l2=0`` as nothing should be drawn to zero, and no intercept, as each moment has its own level already. The
-# strengths were chosen by eye.
+# ``l2=0``, because the coefficients should not be shrunk to zero, and no intercept, because each time point already has
+# its own level. The strengths were chosen by eye.
 
 figure, axes = plt.subplots(2, 2, figsize=(10, 6), sharex=True, sharey=True)
 for row, (structure, truth, alpha) in zip(axes, [("chain", jumps, 0.008), ("trend", bends, 0.08)], strict=True):
@@ -43,9 +43,9 @@ axes[1, 1].set_xlabel("time")
 plt.show()
 
 # %%
-# Above: levels that jump. Below: slopes that change. On the left the gross errors pull the fit; on the right they
-# do not, with nothing else changed but ``loss="huber"``. "Error" is the root mean square distance of the fit from
+# Top: levels that jump. Bottom: slopes that change. On the left, the gross errors distort the fit; on the right they
+# do not, although only ``loss="huber"`` was changed. "Error" is the root mean square distance between the fit and
 # the truth.
 #
-# For a plain fused lasso of a series (squared loss, chain) there are direct algorithms that are faster than any
-# general method; for another loss, structure or matrix X there are none.
+# For the plain fused lasso of a series (squared loss, chain) there are direct algorithms that are faster than any
+# general method, but not for other losses, structures or matrices X.

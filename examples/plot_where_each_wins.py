@@ -2,11 +2,11 @@
 Where each solver wins
 ======================
 
-No solver is the best everywhere. Three problems of different shape, four solvers, all with their defaults: how far
-above the optimum each is after so many seconds.
+No solver is the best everywhere. This example plots suboptimality against time for four solvers with default settings,
+on three problems of different shape.
 
-Generated rows, hinge loss, a chain as graph. The clock stands still while the objective is evaluated and compiling
-is not counted. The problems are small, so that this page is built in seconds: :doc:`/benchmarks` and
+The rows are generated, with hinge loss and a chain as graph. The clock is stopped while the objective is evaluated, and
+compilation is not counted. The problems are small, so the page builds in seconds; :doc:`/benchmarks` and
 :doc:`/high_accuracy` have larger ones.
 """
 
@@ -33,8 +33,8 @@ problems = {
 }
 
 # %%
-# A point of a curve is what the solver has when it is looked at, which nobody can see in practice; "ALM" and "batch
-# ADMM" also know their gap.
+# The curves show the true suboptimality, which is unknown in practice; "ALM" and "batch ADMM" also know their duality
+# gap.
 
 solvers = {
     "ALM": (ALM(), {"tol": 1e-6}),
@@ -62,8 +62,8 @@ axes[0].legend()
 plt.show()
 
 # %%
-# Left, many rows and few features: Ada-SADMM is at one per cent first, ALM ends first. Middle, few of both: batch ADMM
-# and SPDHG are quickest to a per cent, ALM beyond, and Ada-SADMM has too few rows to learn from. Right, more features
-# and few entries in each row: SPDHG is far ahead, while ALM solves with a matrix of all features at each step.
-# ``solver="auto"`` takes ALM up to 2,000 features because it ends with a proof whatever the data are like, not because
-# it is the fastest on each of them (:doc:`/choosing`).
+# Left, many rows and few features: Ada-SADMM reaches one per cent first, ALM high accuracy. Middle, few of both: batch
+# ADMM and SPDHG are the fastest to one per cent and ALM beyond, while Ada-SADMM has too few rows. Right, more features
+# and sparse rows: SPDHG is far ahead, because each step of ALM solves a system in all features.
+# ``solver="auto"`` uses ALM up to 2,000 features because it ends with a certificate for any data, not because
+# it is always the fastest (:doc:`/choosing`).

@@ -60,8 +60,8 @@ def test_incidence_measures_differences_along_edges():
 @pytest.mark.parametrize(
     "F, message",
     [
-        ([[1.0, -1.0, 0.0], [1.0, -1.0, 1.0]], "row 1 of F is no edge: it has 3 non-zero values"),
-        ([[1.0, -2.0]], "row 0 of F is no edge: its values 1.0 and -2.0 are not opposite"),
+        ([[1.0, -1.0, 0.0], [1.0, -1.0, 1.0]], "row 1 of F is not an edge: it has 3 non-zero values"),
+        ([[1.0, -2.0]], "row 0 of F is not an edge: its values 1.0 and -2.0 are not opposite"),
     ],
 )
 def test_what_is_no_incidence_matrix_is_refused(F, message):
@@ -119,20 +119,20 @@ def test_overlapping_groups_copy_their_coefficients():
     [
         (lambda: graphs.difference(3, order=0), "order must be a whole number >= 1, got 0"),
         (lambda: graphs.overlapping_groups([[0], []], 3), "group 1 must be a non-empty list"),
-        (lambda: graphs.overlapping_groups([[0, 3]], 3), "group 0 holds 3: there are 3 coefficients, 0 to 2"),
-        (lambda: graphs.overlapping_groups([[0, -1]], 3), "group 0 holds -1"),
-        (lambda: graphs.overlapping_groups([[1, 0, 1]], 3), "group 0 holds 1 more than once"),
+        (lambda: graphs.overlapping_groups([[0, 3]], 3), "group 0 contains 3: there are 3 coefficients, 0 to 2"),
+        (lambda: graphs.overlapping_groups([[0, -1]], 3), "group 0 contains -1"),
+        (lambda: graphs.overlapping_groups([[1, 0, 1]], 3), "group 0 contains 1 more than once"),
         (lambda: graphs.overlapping_groups([], 3), "at least one group"),
         (lambda: graphs.chain(0), "d must be a whole number >= 1, got 0"),
-        (lambda: graphs.grid(3, 2.5), "each length of a grid must be a whole number >= 1, got 2.5"),
-        (lambda: graphs.grid(), "grid needs its lengths"),
-        (lambda: graphs.incidence([]), "d, the number of coefficients, is needed"),
+        (lambda: graphs.grid(3, 2.5), "each axis of a grid must be a whole number >= 1, got 2.5"),
+        (lambda: graphs.grid(), "grid needs the length of each axis"),
+        (lambda: graphs.incidence([]), "d, the number of coefficients, is required"),
         (lambda: graphs.knn(walk(), k=0), "k must be a whole number >= 1, got 0"),
         (lambda: graphs.knn(np.full((3, 2), np.nan)), "X must be finite, got nan"),
         (lambda: graphs.glasso(walk(), penalty=-1.0), "penalty must be a number > 0, 'cv' or None, got -1.0"),
         (lambda: graphs.glasso(walk(), penalty="bic"), "got 'bic'"),
         (lambda: graphs.glasso(walk(), edges=0), "edges must be a whole number >= 1, got 0"),
-        (lambda: graphs.glasso(walk(), edges=3, penalty=1.0), "give penalty or edges, not both"),
+        (lambda: graphs.glasso(walk(), edges=3, penalty=1.0), "pass penalty or edges, not both"),
         (lambda: graphs.glasso(np.zeros((0, 3))), "cannot be learnt from 0 rows"),
         (lambda: graphs.glasso(walk(4), sample_weight=np.zeros(4)), "4 rows that all have weight 0"),
         (lambda: graphs.glasso(walk(2), sample_weight=[1.0, -2.0]), "sample_weight must be >= 0, got -2.0"),
@@ -283,10 +283,10 @@ def test_columns_that_cannot_be_used_stay_alone_and_are_named():
     frame = pandas.DataFrame(X, columns=list("abcdef"))
     for graph in (graphs.glasso(X), graphs.knn(X)):
         assert not np.isin([2, 4], graph.edges).any() and graph.n_edges > 3
-        assert graph.notes[0] == "columns that do not vary stay alone (1 of 6): 2"
-        assert graph.notes[1].startswith("columns that vary too little or too much to compute with stay alone (1 of 6)")
+        assert graph.notes[0] == "constant columns have no edges (1 of 6): 2"
+        assert graph.notes[1].startswith("columns whose variance underflows or overflows have no edges (1 of 6)")
     for graph in (graphs.glasso(frame), as_graph("knn", 6, X=polars.from_pandas(frame)), graphs.knn(frame)):
-        assert graph.notes[0] == "columns that do not vary stay alone (1 of 6): c"
+        assert graph.notes[0] == "constant columns have no edges (1 of 6): c"
     assert as_graph("glasso", 6, X=X, feature_names=list("uvwxyz")).notes[0].endswith(": w")
 
 
@@ -306,9 +306,11 @@ def test_the_ladder_goes_down_rung_by_rung_and_says_so(monkeypatch):
         refused, seen = refused + 1, {}
         if rung == "nearest neighbours":
             monkeypatch.setattr(inverse, "neighbourhoods", lambda R, penalty: None)
-        with pytest.warns(GraphWarning, match=f"could not be computed: sparse inverse covariance.*instead: .*{rung}"):
+        with pytest.warns(
+            GraphWarning, match=f"could not compute the sparse inverse covariance.*using .*{rung}.* instead"
+        ):
             graph = graphs.glasso(X, edges=7)
-        assert graph.notes[0].startswith("could not be computed") and 6 <= graph.n_edges <= 20
+        assert graph.notes[0].startswith("could not compute") and 6 <= graph.n_edges <= 20
         allowed.append(list(seen.values()))
     assert allowed[2] == ["covariance", "covariance", "correlation"]
 
@@ -328,7 +330,9 @@ def test_mixed_scales_are_no_obstacle():
 
 def test_what_cannot_be_inverted_falls_down_the_ladder():
     X = walk(20, 6) * 10.0 ** np.arange(-150, 150, 50)
-    with pytest.warns(GraphWarning, match="could not be computed: sparse inverse covariance; .* nearest neighbours"):
+    with pytest.warns(
+        GraphWarning, match="could not compute the sparse inverse covariance; .* using nearest neighbours instead"
+    ):
         graph = graphs.glasso(X)
     assert same(graph, graphs.knn(X))
 
@@ -346,7 +350,7 @@ def test_cross_validation_chooses_a_penalty(monkeypatch):
 
 def test_many_columns_get_nearest_neighbours(monkeypatch):
     monkeypatch.setattr(inverse, "LARGEST", 7)
-    with pytest.warns(GraphWarning, match="8 columns are too many .* Used instead: nearest neighbours"):
+    with pytest.warns(GraphWarning, match="8 columns are too many .* using nearest neighbours instead"):
         graph = as_graph("glasso", 8, X=walk())
     assert same(graph, graphs.knn(walk())) and "too many" in graph.notes[0]
 
@@ -444,16 +448,19 @@ def test_graphs_in_csv_files(tmp_path, text, expected):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("0,1\n3\n", r"graph.csv, line 2: must be source,target\[,weight\] with commas, as long as line 1: '3'"),
+        (
+            "0,1\n3\n",
+            r"graph.csv, line 2: must be source,target\[,weight\], with commas and as many cells as line 1: '3'",
+        ),
         ("0,1,2\n\n3,1\n", "line 3: .* '3,1'"),
         ("age;income\n", "line 1: .*with commas"),
-        ("agge,incme\nlat,income\n", "line 1: 'agge' is no feature; did you mean 'age'?"),  # no header
-        ("agge,incme,1\nlat,income,2\n", "line 1: 'agge' is no feature"),
-        ("age,incme\n", "line 1: 'incme' is no feature; did you mean 'income'?"),
-        ("from,to\nage,lat\nage,bp\n", "graph.csv, line 3: 'bp' is no feature; there are 5, all called by name"),
-        ("0,1\n0,9\n", "line 2: '9' is no feature"),
-        ("age,lat,1\nage,income,x\n", "line 2: weight 'x' is no number"),
-        ("from,to,weight\nage,lat,1\nage,income,x\n", "line 3: weight 'x' is no number"),
+        ("agge,incme\nlat,income\n", "line 1: 'agge' is not a feature; did you mean 'age'?"),  # no header
+        ("agge,incme,1\nlat,income,2\n", "line 1: 'agge' is not a feature"),
+        ("age,incme\n", "line 1: 'incme' is not a feature; did you mean 'income'?"),
+        ("from,to\nage,lat\nage,bp\n", "graph.csv, line 3: 'bp' is not a feature; use the names of the 5 features"),
+        ("0,1\n0,9\n", "line 2: '9' is not a feature"),
+        ("age,lat,1\nage,income,x\n", "line 2: weight 'x' is not a number"),
+        ("from,to,weight\nage,lat,1\nage,income,x\n", "line 3: weight 'x' is not a number"),
         ("0,1,nan\n", "line 1: weight nan must be finite and > 0"),
         ("0,1,1\n1,2,-1\n", "line 2: weight -1 must be finite and > 0"),
         ("age,lat\nlat,lat\n", "line 2: 'lat' is joined to itself"),
@@ -505,15 +512,15 @@ def looped(value=1.0):
         (([[0, 1]], ["much"]), "weights of edges must be numbers"),
         ([["age", "sex"], ["iq", "age"]], "edges must be among the names of the 5 features.*not among them: sex, iq$"),
         (Graph([[0, 1]], d=4), "the graph is over 4 coefficients, but there are 5"),
-        (("grid", 2, 3), "a grid of 2 x 3 has 6 places, but d = 5"),
-        (("grid",), "grid needs its lengths"),
-        (("grid", 5, 0), "each length of a grid must be a whole number >= 1, got 0"),
+        (("grid", 2, 3), "a grid of 2 x 3 has 6 nodes, but d = 5"),
+        (("grid",), "grid needs the length of each axis"),
+        (("grid", 5, 0), "each axis of a grid must be a whole number >= 1, got 0"),
         ("grid", "graph must be 'glasso'.* got 'grid'"),
         ({(0, 1)}, r"graph must be 'glasso'.* got \{\(0, 1\)\}"),
-        (np.ones((5, 5)), r"edges must have shape \(E, 2\), got \(5, 5\); an adjacency must be sparse"),
+        (np.ones((5, 5)), r"edges must have shape \(E, 2\), got \(5, 5\); an adjacency matrix must be sparse"),
         ("complete", "got 'complete'"),
         (None, "got None"),
-        (sp.csr_array((4, 5)), r"a sparse adjacency must have shape \(5, 5\), got \(4, 5\)"),
+        (sp.csr_array((4, 5)), r"a sparse adjacency matrix must have shape \(5, 5\), got \(4, 5\)"),
         (lopsided(), "must be symmetric or triangular, and this one is neither"),
         (looped(), r"= \(3, 3\) is a self-loop"),
         (looped(np.nan), "must be finite and > 0, got nan"),
@@ -523,7 +530,7 @@ def looped(value=1.0):
         (networkx.grid_2d_graph(1, 2), r"not among them: \(0, 0\), \(0, 1\)"),
         (networkx.Graph([(0, 1, {"weight": np.nan})]), "must be finite and > 0, got nan"),
         (networkx.Graph([(2, 2)]), "self-loop"),
-        (lambda X: lambda X: EDGES, "a callable graph must give edges for X"),
+        (lambda X: lambda X: EDGES, "a callable graph must return edges"),
         (lambda X: [[0, 7]], "out of range"),
     ],
 )
@@ -534,10 +541,10 @@ def test_bad_graphs_get_clear_errors(given, message):
 
 def test_names_are_needed_where_the_graph_speaks_of_names():
     with pytest.raises(
-        ValueError, match=r"among 0 to 4 \(X has no feature names: a frame has\); not among them: age, income"
+        ValueError, match=r"among 0 to 4 \(X has no feature names; a DataFrame has\); not among them: age, income"
     ):
         as_graph([["age", "income"]], 5, X=np.zeros((2, 5)))
-    with pytest.raises(ValueError, match="feature_names must hold 5 names, got 2"):
+    with pytest.raises(ValueError, match="feature_names must have 5 entries, got 2"):
         as_graph([["a", "b"]], 5, feature_names=["a", "b"])
     with pytest.raises(ValueError, match="feature_names are not unique"):
         as_graph([["a", "b"]], 3, feature_names=["a", "b", "b"])
@@ -545,7 +552,7 @@ def test_names_are_needed_where_the_graph_speaks_of_names():
 
 def test_a_learnt_graph_needs_rows_that_fit():
     for graph in ("glasso", "knn", lambda X: EDGES):
-        with pytest.raises(ValueError, match="is learnt from the rows: X is needed"):
+        with pytest.raises(ValueError, match="is computed from the rows, so X is required"):
             as_graph(graph, 5)
         with pytest.raises(ValueError, match=r"X must have 5 columns, one for each coefficient, got shape \(2, 4\)"):
             as_graph(graph, 5, X=np.zeros((2, 4)))
@@ -569,7 +576,7 @@ def test_a_learnt_graph_needs_rows_that_fit():
     ],
 )
 def test_duplicate_edges_are_merged_and_said(given):
-    with pytest.warns(GraphWarning, match="2 edges came more than once: merged, their weights added"):
+    with pytest.warns(GraphWarning, match="2 duplicate edges merged, weights added"):
         graph = as_graph(given, 5)
     assert same(graph, WEIGHTED) and "merged" in graph.notes[0]
 
@@ -628,4 +635,4 @@ def test_the_papers_data_sets_give_graphs(name):
     assert abs(graph.n_edges - 2 * d) <= 0.15 * 2 * d
     assert abs(graphs.glasso(X, penalty=penalty).n_edges - edges) <= 0.02 * edges
     if name in ("mushrooms", "svmguide3"):
-        assert graph.notes[0].startswith("columns that do not vary stay alone (1 of")
+        assert graph.notes[0].startswith("constant columns have no edges (1 of")

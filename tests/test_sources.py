@@ -576,5 +576,5 @@ def test_a_graph_from_a_source_is_that_of_memory(graph):
         streamed = graph(source)
         np.testing.assert_array_equal(streamed.edges, memory.edges)
         assert [note for note in streamed.notes if "alone" in note] == [n for n in memory.notes if "alone" in n]
-    with pytest.raises(ValueError, match="penalty='cv' needs rows in memory"):
+    with pytest.raises(ValueError, match="penalty='cv' needs X in memory"):
         graphs.glasso(source, penalty="cv")

@@ -2,23 +2,23 @@
 Your first graph-guided model
 =============================
 
-In ten minutes: install, fit a model, read what it says, choose the strength, keep it.
+In ten minutes: install the package, fit a model, interpret it, choose its strength, and save it.
 
 .. code-block:: bash
 
     pip install "adasadmm[report,models]"
 
-Python 3.11 or newer, nothing to compile. The first fit in a new environment takes some seconds longer, because its
-loops are compiled then; what was compiled is kept on disk.
+You need Python 3.11 or newer, but no compiler. The first fit in a new environment takes a few seconds longer, because
+its loops are compiled; the compiled code is cached on disk.
 """
 
 # %%
 # Data
 # ----
 #
-# Measurements of 569 tumours, with names; they come with scikit-learn. Your own would come from
-# ``pandas.read_csv``. Models with a penalty want columns of one scale, so there is a scaler in front;
-# ``set_output`` keeps the names of the columns behind it.
+# The data set, which comes with scikit-learn, has named measurements of 569 tumours. You would read your own data with
+# ``pandas.read_csv``. Penalised models need columns of the same scale, so the pipeline starts with a scaler;
+# ``set_output`` keeps the column names.
 
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
@@ -35,9 +35,9 @@ X_train.iloc[:3, :4]
 # Fit
 # ---
 #
-# The model minimises ``mean loss + l2/2 |w|^2 + alpha sum over edges |w_i - w_j|``: coefficients that an edge joins
-# are drawn together. Which edges? Here they are learnt from the columns themselves, by sparse inverse covariance,
-# which is the default: two columns are joined where one says something of the other that no third one says.
+# The model minimises ``mean loss + l2/2 |w|^2 + alpha sum over edges |w_i - w_j|``: the coefficients at the ends of an
+# edge are drawn together. By default, as here, the edges are learnt from the columns by sparse inverse covariance: two
+# columns are joined if they are correlated given all other columns.
 
 from adasadmm import GraphGuidedClassifier
 
@@ -46,28 +46,28 @@ model.fit(X_train, y_train)
 print("test accuracy", round(model.score(X_test, y_test), 3))
 
 # %%
-# What was fitted
-# ---------------
+# Interpret the model
+# -------------------
 
 fitted = model[-1]
 print(fitted.summary())
 
 # %%
-# The last line is a proof: the objective is at most so far above the best that any coefficients can reach. If
-# ``solver="auto"``, the default, cannot get below ``tol`` (0.001), it warns.
+# The last line is a proven bound on the distance of the objective from its minimum. If the default, ``solver="auto"``,
+# does not reach ``tol`` (0.001), it warns.
 #
-# "Groups of equal coefficients": features that edges join and whose coefficients came out equal. ``clusters_`` has
-# a number for each feature.
+# The groups of equal coefficients consist of features that are connected by edges and have equal coefficients.
+# ``clusters_`` contains the number of the group of each feature.
 
 table = pd.DataFrame({"coefficient": fitted.coef_[0], "group": fitted.clusters_}, index=fitted.feature_names_in_)
 table[table.groupby("group").transform("size") > 1].sort_values(["group"])
 
 # %%
-# A picture
-# ---------
+# Plot the coefficients
+# ---------------------
 #
-# Each dot is a feature, a line an edge of the learnt graph. Dots of one colour that a line joins are what the model
-# takes for one thing.
+# Each dot is a feature, and each line an edge of the learnt graph. The model treats connected dots of the same colour
+# as one feature.
 
 import matplotlib.pyplot as plt
 
@@ -82,9 +82,9 @@ plt.show()
 # Choose the strength
 # -------------------
 #
-# ``alpha`` is the one number that is up to you, and cross-validation can choose it: along a path from the strength
-# at which everything is equal, down to a thousandth of it. ``rule="1se"`` takes the simplest model that is within a
-# standard error of the best.
+# ``alpha`` is the only parameter that you have to choose, and cross-validation can choose it for you, along a path from
+# the strength that fuses all coefficients down to a thousandth of it. ``rule="1se"`` selects the simplest model within
+# one standard error of the best.
 
 from adasadmm import GraphGuidedClassifierCV
 
@@ -93,10 +93,10 @@ search.fit(X_train, y_train)
 print("chosen: alpha =", f"{search[-1].alpha_:.2g}", " test accuracy", round(search.score(X_test, y_test), 3))
 
 # %%
-# Keep it
-# -------
+# Save the model
+# --------------
 #
-# A file without pickle, from which loading runs no code (:doc:`/persistence`).
+# The file does not use pickle, and loading it runs no code (:doc:`/persistence`).
 
 import tempfile
 from pathlib import Path
@@ -108,10 +108,10 @@ save_model(search, path)
 print(load_model(path).predict(X_test)[:10])
 
 # %%
-# Where to go on
-# --------------
+# Next steps
+# ----------
 #
 # - You know the graph: :ref:`sphx_glr_generated_tutorials_plot_2_own_graph.py`.
-# - The rows do not fit in memory: :ref:`sphx_glr_generated_tutorials_plot_3_files.py`.
-# - All that the estimators can do: :doc:`/estimators`.
-# - From a terminal: ``adasadmm fit train.csv --target label --model model.skops``; ``adasadmm --help`` tells more.
+# - Your rows do not fit in memory: :ref:`sphx_glr_generated_tutorials_plot_3_files.py`.
+# - The estimators in detail: :doc:`/estimators`.
+# - From a terminal: ``adasadmm fit train.csv --target label --model model.skops``; see ``adasadmm --help``.

@@ -2,16 +2,16 @@
 Bring your own graph
 ====================
 
-You have a table and you know which of its columns belong together. From a CSV file and a list of edges to a fitted
-model, and how to tell whether the graph was worth it.
+You have a table and know which of its columns belong together. This tutorial fits a model to a CSV file and a list of
+edges, and shows how to tell whether the graph was worth it.
 """
 
 # %%
 # A table and its edges
 # ---------------------
 #
-# For this page both are generated and written to files: 24 sensors along a river, each measures every morning; the
-# target is the level in the harbour a day later. Neighbouring sensors should count alike.
+# Both are generated here and written to files. 24 sensors along a river take a measurement every morning; the target is
+# the level in the harbour a day later. Neighbouring sensors should have similar coefficients.
 
 import tempfile
 from pathlib import Path
@@ -22,15 +22,15 @@ import pandas as pd
 rng = np.random.default_rng(0)
 sensors = [f"sensor_{k:02}" for k in range(24)]
 X = pd.DataFrame(rng.normal(size=(80, 24)), columns=sensors)
-weights = np.repeat([0.0, 0.6, 0.2], 8)  # the upper reach does not matter, the middle one most
+weights = np.repeat([0.0, 0.6, 0.2], 8)  # the upper reach has no influence, the middle reach the largest
 folder = Path(tempfile.mkdtemp())
 X.assign(level=X @ weights + rng.normal(size=80)).round(3).to_csv(folder / "river.csv", index=False)
 pd.DataFrame({"source": sensors[:-1], "target": sensors[1:]}).to_csv(folder / "edges.csv", index=False)
 print((folder / "edges.csv").read_text()[:70], "...")
 
 # %%
-# Your own file of edges looks like this: two columns, names of features (or their numbers, from 0), and perhaps a
-# third with weights; a header is not needed.
+# Your own file of edges has the same form: two columns with the names of features (or their numbers, from 0), and
+# optionally a third column with weights. The header is optional.
 #
 # Fit
 # ---
@@ -44,7 +44,7 @@ from adasadmm import GraphGuidedRegressorCV
 table = pd.read_csv(folder / "river.csv")
 X, y = table.drop(columns="level"), table["level"]
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-scaler = StandardScaler().set_output(transform="pandas")  # keeps the names, by which edges find their columns
+scaler = StandardScaler().set_output(transform="pandas")  # keeps the names, to which the edges refer
 model = make_pipeline(scaler, GraphGuidedRegressorCV(str(folder / "edges.csv"), alphas=15, cv=5))
 model.fit(X_train, y_train)
 print(model[-1].summary())
@@ -53,7 +53,7 @@ print(model[-1].summary())
 # Was the graph worth it?
 # -----------------------
 #
-# Compare with a model that knows nothing, tuned in the same way. One small table says little by itself: these are
+# Compare it with a model without a graph, tuned in the same way. A single small table is weak evidence: there are only
 # 20 test rows.
 
 from sklearn.linear_model import RidgeCV
@@ -72,12 +72,12 @@ ax.legend()
 plt.show()
 
 # %%
-# The blue dots form reaches of the river with one coefficient each, near the planted ones; the red crosses scatter.
+# The blue dots form reaches of the river with one coefficient each, close to the planted ones; the red crosses scatter.
 #
-# Other forms of a graph
-# ----------------------
+# Other ways to specify a graph
+# -----------------------------
 #
-# All of these say the same:
+# All of these describe the same graph:
 
 import networkx as nx
 import scipy.sparse as sp
@@ -97,11 +97,10 @@ for graph in (
     print(type(graph).__name__, len(fitted.graph_), "edges")
 
 # %%
-# What goes wrong
-# ---------------
+# Invalid graphs
+# --------------
 #
-# A name that is no column, an edge from a feature to itself, weights that are negative: each is an error that says
-# which.
+# An unknown name, an edge from a feature to itself, or a negative weight raises an error that names it.
 
 try:
     GraphGuidedRegressor([["sensor_00", "sensor_99"]]).fit(X, y)
@@ -109,8 +108,8 @@ except ValueError as error:
     print(error)
 
 # %%
-# Names got lost? Behind a scaler without ``set_output`` columns have no names; then edges by name are an error that
-# says so, and edges by number still work.
+# A scaler without ``set_output`` removes the column names. Edges by name then raise an error that says so; edges by
+# number still work.
 #
-# More: any matrix A in place of a graph (:class:`adasadmm.StructuredRegressor`), and which graph for which data
-# (:doc:`/choosing`).
+# See also :class:`adasadmm.StructuredRegressor`, which takes any matrix A instead of a graph, and :doc:`/choosing` for
+# which graph to use.

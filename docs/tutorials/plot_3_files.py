@@ -2,16 +2,16 @@
 Streaming from files
 ====================
 
-More rows than memory: leave them in their files, and give the model a description of them. Everything on this page
-works the same with a thousand times as many rows; it is small so that it runs in seconds.
+If your rows do not fit in memory, leave them in their files and pass a description of them to the model. The example is
+small so that it runs in seconds; everything works the same with a thousand times as many rows.
 """
 
 # %%
 # Files
 # -----
 #
-# Six files of svmlight text, 3,000 rows each, written for this page. CSV, Parquet, Arrow, ``.npy`` files and Python
-# generators work as well (:doc:`/streams`).
+# The example writes six svmlight files of 3,000 rows each. CSV, Parquet, Arrow and ``.npy`` files and Python generators
+# work as well (:doc:`/streams`).
 
 import tempfile
 from pathlib import Path
@@ -36,7 +36,7 @@ for part in range(6):
 # A source
 # --------
 #
-# It is a description, not data. The first time somebody asks for its size, the files are read once from end to end.
+# A source is a description of the data. Its size is determined on first use, by one scan of the files.
 
 from adasadmm import GraphGuidedClassifier, sources
 
@@ -47,8 +47,8 @@ print(source.shape, "rows and features,", len(source), "blocks that can be read 
 # Fit
 # ---
 #
-# The source stands where X stands. From a source the default is the adaptive stochastic solver; three passes here.
-# In memory is one block, and the next while this one is used.
+# Pass the source in place of X. For a source, the default solver is the adaptive stochastic one; here it makes three
+# passes. At any time, only the current block and the next one are in memory.
 
 model = GraphGuidedClassifier("chain", loss="logistic", alpha=0.003, solver="ada-diag", max_iter=3, random_state=0)
 model.fit(source)
@@ -61,8 +61,8 @@ print(
 )
 
 # %%
-# What it learnt
-# --------------
+# Plot the coefficients
+# ---------------------
 
 import matplotlib.pyplot as plt
 
@@ -74,13 +74,13 @@ ax.legend()
 plt.show()
 
 # %%
-# The dots follow the planted stairs, without a row of the files ever having been in memory longer than its block.
+# The dots follow the planted steps, although the rows were never in memory all at once.
 #
-# Rows that never end
-# -------------------
+# Endless streams
+# ---------------
 #
-# Where rows come from a queue and not from files, ``partial_fit`` takes what has come. Here the strengths must be
-# numbers: a stream does not know its length.
+# If rows arrive from a queue rather than from files, pass them to ``partial_fit`` as they come. Give the strengths as
+# numbers here, because the length of a stream is unknown.
 
 stream = GraphGuidedClassifier("chain", loss="logistic", alpha=0.003, l2=1e-4)
 for _ in range(10):
@@ -88,10 +88,10 @@ for _ in range(10):
 print("after 5,000 rows, once each:", stream.score(X_test, y_test))
 
 # %%
-# When something is wrong with a row
-# ----------------------------------
+# Unreadable rows
+# ---------------
 #
-# The message names file and line. ``on_bad_row="skip"`` leaves such rows out and counts them.
+# The error names the file and the line. ``on_bad_row="skip"`` skips such rows and counts them.
 
 (folder / "broken.svm").write_text("1 1:0.5\n-1 2:x\n1 2:1\n")
 try:
@@ -100,15 +100,14 @@ except sources.SourceError as error:
     print(str(error).replace(str(folder), "..."))
 
 # %%
-# A long run that may be interrupted
-# ----------------------------------
+# Save a long run
+# ---------------
 #
-# With a checkpoint it can be taken up again, to the same bits (:doc:`/persistence`).
+# With a checkpoint, an interrupted run can be resumed and ends with the same bits (:doc:`/persistence`).
 
 from adasadmm import Checkpoint
 
 model.fit(source, checkpoint=Checkpoint(folder / "run"), resume=True)
 
 # %%
-# In a terminal: ``adasadmm fit 'train-*.svm' --graph chain --model m.skops --checkpoint run --resume`` does all of
-# that.
+# The same from a terminal: ``adasadmm fit 'train-*.svm' --graph chain --model m.skops --checkpoint run --resume``.

@@ -2,16 +2,17 @@
 On a Dask cluster
 =================
 
-Rows that lie on several machines: each worker reads and keeps its own, and only coefficients travel. The cluster of
-this page is two workers inside this process, so that it runs anywhere (``pip install "adasadmm[dask,arrow]"``); with
-``Client("tcp://scheduler:8786")``, and files where all workers see them, the rest of the page stays as it is.
+If your rows are spread over several machines, each worker reads and keeps its own rows, and only coefficients are sent.
+To run anywhere, this page uses a cluster of two workers inside this process
+(``pip install "adasadmm[dask,arrow]"``). For a real cluster, use ``Client("tcp://scheduler:8786")`` and files that all
+workers can read; nothing else changes.
 """
 
 # %%
-# A cluster, and rows
-# -------------------
+# A cluster and its data
+# ----------------------
 #
-# Eight Parquet files of 4,000 rows, as another program might have left them.
+# Eight Parquet files of 4,000 rows each, such as another program might have written.
 
 import tempfile
 from pathlib import Path
@@ -42,8 +43,8 @@ for part in range(8):
 # Put the rows on the workers
 # ---------------------------
 #
-# ``spread`` takes any source, a Dask array or a Dask data frame. Lanes are what runs side by side, by default one for
-# each thread of the cluster; each has its own partitions.
+# ``spread`` accepts any source, a Dask array or a Dask data frame. Lanes run in parallel, each on its own partitions;
+# by default there is one lane for each thread of the cluster.
 
 rows = distributed.spread(sources.parquet(folder / "*.parquet"), client=client)
 print(rows.shape, "rows and features,", len(rows), "partitions,", rows.lanes.number, "lanes")
@@ -52,26 +53,26 @@ print(rows.shape, "rows and features,", len(rows), "partitions,", rows.lanes.num
 # Fit
 # ---
 #
-# What is spread stands where X stands. Up to 2,000 features the default is batch ADMM, whose every iteration is a pass
-# over all rows: a map over the partitions, and a sum. It ends with a certificate, as on one machine.
+# Pass the result in place of X. Up to 2,000 features the default solver is batch ADMM, each iteration of which is a
+# pass over all rows: a map over the partitions, and a sum. It ends with a certificate, as on one machine.
 
 X_test, y_test = some_rows(5000)
 exact = GraphGuidedClassifier("chain", loss="logistic", alpha=0.003, tol=1e-3).fit(rows)
 print("batch ADMM: accuracy", exact.score(X_test, y_test), "- relative gap", f"{exact.dual_gap_:.1e}")
 
 # %%
-# Where features are many or passes are dear, lanes of Ada-SADMM meet sixteen times in an epoch.
+# If there are many features, or passes are expensive, use Ada-SADMM, whose lanes are averaged sixteen times per epoch.
 
 model = GraphGuidedClassifier("chain", loss="logistic", alpha=0.003, solver="ada-diag", max_iter=3, random_state=0)
 model.fit(rows)
 print("rounds of Ada-SADMM: accuracy", model.score(X_test, y_test))
 
 # %%
-# What do lanes cost?
-# -------------------
+# The cost of several lanes
+# -------------------------
 #
-# Lanes do not see each other's rows until they meet, so some of the work is done twice. How much, the objective after
-# as many row visits tells; the optimum is that of batch ADMM, known to its gap.
+# Between two averages, a lane does not benefit from the rows of the other lanes, so some work is redundant. To see how
+# much, compare the objective after the same number of row visits. The optimum is that of batch ADMM, up to its gap.
 
 import matplotlib.pyplot as plt
 
@@ -92,11 +93,11 @@ ax.legend()
 plt.show()
 
 # %%
-# The curves run side by side: where each lane has a core of its own, twice as many take little more than half of the
-# time for an epoch, and the answer is nearly as good. :doc:`/distributed` has the figures for real data, for real
-# processes, and for what happens when a worker, or the scheduler, is lost.
+# The curves are close together. If each lane has its own core, twice as many lanes take little more than half of the
+# time for an epoch, and the answer is nearly as good. :doc:`/distributed` has measurements on real data with real
+# processes, and describes what happens if a worker or the scheduler is lost.
 
 client.close()
 
 # %%
-# In a terminal: ``adasadmm fit 'data/*.parquet' --model m.skops --scheduler tcp://scheduler:8786``.
+# From a terminal: ``adasadmm fit 'data/*.parquet' --model m.skops --scheduler tcp://scheduler:8786``.

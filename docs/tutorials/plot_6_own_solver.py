@@ -2,25 +2,27 @@
 A solver of your own
 ====================
 
-`adasadmm.solve` knows no particular method. It drives any :class:`adasadmm.solvers.Run`, the state of a method on one
-problem, which a :class:`adasadmm.solvers.Solver`, a record of settings, begins. A class of your own that derives from
-these two gets the trace, stopping by the duality gap, callbacks, checkpoints, rows from files and the estimators.
+`adasadmm.solve` does not depend on any particular method. A :class:`adasadmm.solvers.Solver` is a record of settings;
+it begins a :class:`adasadmm.solvers.Run`, the state of a method on one problem, which `solve` advances. If you derive
+your own classes from these two, you get the trace, stopping by the duality gap, callbacks, checkpoints, rows from
+files and the estimators.
 
-This page writes the averaged subgradient method, in one file that needs to be nowhere in particular.
+This tutorial implements the averaged subgradient method in a single file, which can be anywhere on the Python path.
 """
 
 # %%
 # The file
 # --------
 #
-# The solver states facts about itself as class attributes, here that it needs ``B = -I``. The run has eleven members:
-# it advances over rows, tells where it is, what it would answer and what that proves, and can save, restore and copy
-# its state. The state is a dictionary of named arrays and numbers.
+# The solver states facts about the method as class attributes; here, that it needs ``B = -I``. The run has eleven
+# members: they advance it over rows, return its iterates, its answer and a certificate, and save, restore and copy its
+# state. The state is a dictionary of named arrays and numbers.
 #
 # .. literalinclude:: /tutorials/own/averaged_subgradient.py
 #    :caption: averaged_subgradient.py
 #
-# One rule matters: `solve` cuts the work into pieces as time requires, so the iterates must not depend on the cuts.
+# One rule matters: `solve` splits the work into pieces depending on elapsed time, so the iterates must not depend on
+# the split.
 
 import sys
 import tempfile
@@ -36,8 +38,8 @@ sys.path.insert(0, "own")
 from averaged_subgradient import AveragedSubgradient
 
 # %%
-# `solve` takes it
-# ----------------
+# Use it with `solve`
+# -------------------
 
 data = load_breast_cancer()
 X, y = StandardScaler().fit_transform(data.data), np.where(data.target == 1, 1, -1)
@@ -59,7 +61,7 @@ plt.show()
 # Checkpoints
 # -----------
 #
-# A run that was stopped resumes where it was, and ends with the same bits as one that was not.
+# An interrupted run can be resumed, and ends with the same bits as an uninterrupted one.
 
 folder = Checkpoint(tempfile.mkdtemp(), every=0)
 solve(problem, AveragedSubgradient(), epochs=2, checkpoint=folder, callback=lambda snapshot: snapshot.epoch >= 1)
@@ -71,7 +73,7 @@ print("the same bits:", bool((resumed.w == straight.w).all()))
 # Estimators
 # ----------
 #
-# They take a solver by ``solver=``, and `partial_fit` works as well.
+# Pass the solver as ``solver=``; `partial_fit` works as well.
 
 solver = AveragedSubgradient(step=0.3)
 model = GraphGuidedClassifier(solver=solver, loss="logistic", alpha=0.01, max_iter=20, random_state=0)

@@ -1,21 +1,22 @@
-"""The bounds of Theorems 1 to 3 as numbers, beside what they bound.
+"""The bounds of Theorems 1 to 3 as numbers, and the quantity that they bound.
 
-The theorems speak of ``f(u_mean) - f(u*) + rho |A w_mean + B v_mean - b|``, in expectation over rows drawn with
-replacement: the mean over runs lies below the mean of the bounds, a single run need not. With all rows in each batch
-nothing is random, and every run obeys. The bounds are 1/(2T) times::
+The theorems bound the expectation of ``f(u_mean) - f(u*) + rho |A w_mean + B v_mean - b|`` over rows drawn with
+replacement. The mean over runs is therefore below the mean of the bounds, but a single run may exceed its bound. If
+every batch holds all rows, nothing is random and every run satisfies the bounds. They are 1/(2T) times::
 
     theorem 1   sum_t (|w_t - w*|^2_{P_t} - |w_{t+1} - w*|^2_{P_t}) / eta_t + sum_t eta_t |g_t|^2_{P_t^{-1}} + start
     theorem 2   2 eta   S + (D^2 S + a |w_1 - w*|^2) / eta + |w_1 - w*|^2_R + start    S = sum_j |g_{1:T,j}|
     theorem 3   2 eta k S + (D^2 S + a |w_1 - w*|^2) / eta + |w_1 - w*|^2_R + start    S = tr G_T^{1/2}
     start       beta |v_1 - v*|^2_C + (rho + |theta_1|)^2 / beta
 
-- ``P_t = H_t + eta_t R``. R is 0 for the exact w-step, ``M - beta A'A`` for the linearised one with the majoriser M.
-- C is the curvature of the v-step: ``B'B`` where that is a multiple of I on each part of v, else ``|B|^2 I``.
-- ``D = max_{t <= T} |w_t - w*|``, in the max-norm for Theorem 2 and the 2-norm for Theorem 3.
-- ``k = sqrt(1 + refresh d)``, 1 for the paper's full metric: what ``Full(refresh)`` pays for its fewer roots.
+- ``P_t = H_t + eta_t R``, where R is 0 for the exact w-step and ``M - beta A'A`` for the linearised one with the
+  majoriser M.
+- C is the curvature of the v-step: ``B'B`` if that is a multiple of I on each block of v, otherwise ``|B|^2 I``.
+- ``D = max_{t <= T} |w_t - w*|``, in the max-norm for Theorem 2 and in the 2-norm for Theorem 3.
+- ``k = sqrt(1 + refresh d)`` is the cost of computing fewer roots with ``Full(refresh)``; k = 1 for the paper's metric.
 
-That is what the proofs give. The paper prints no ``a |w_1 - w*|^2``, which the last line of its proofs loses, so that
-its Theorems 2 and 3 can fail; it prints 2/eta for 1/eta in Theorem 2, and starts at zero.
+These are the bounds that the proofs establish. The printed theorems differ: the last line of the proofs of Theorems 2
+and 3 loses ``a |w_1 - w*|^2``, without which both can fail; Theorem 2 has 2/eta for 1/eta; and the start is zero.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import metrics, penalties
 from ._core.threads import one_blas_thread
@@ -39,27 +41,27 @@ from .solvers.stochastic import StochasticRun
 
 __all__ = ["Bounds", "bounds"]
 
-FEASIBLE = 1e-6  # how far u* may be from the constraint and from its sets, relative to its size
+FEASIBLE = 1e-6  # tolerance for the feasibility of u*, relative to its norm
 
 
 @dataclasses.dataclass(frozen=True)
 class Bounds:
-    """What `bounds` returns; NaN where a theorem says nothing about the run.
+    """The bounds of the theorems on a run, returned by `bounds`; NaN if a theorem does not apply to the run.
 
     Attributes
     ----------
     lhs : float
-        What the theorems bound: the loss at the mean of w_1..w_T and the penalty at the mean of v_2..v_{T+1}, less
-        those at u*, and ``rho |A w + B v - b|`` at the means of 2..T+1.
+        The quantity that the theorems bound: the loss at the mean of w_1..w_T plus the penalty at the mean of
+        v_2..v_{T+1}, minus both at u*, plus ``rho |A w + B v - b|`` at the means over 2..T+1.
     theorem1, theorem2, theorem3 : float
-        The bounds. Theorem 2 is for the diagonal metric, Theorem 3 for the full one, both for a constant step.
+        The bounds. Theorem 2 is for the diagonal metric and Theorem 3 for the full one, both with a constant step size.
     theorem1_printed, theorem2_printed, theorem3_printed : float
-        The same in the paper's words, for a constant step.
+        The bounds as printed in the paper, for a constant step size.
     theorem2_eta, theorem2_best, theorem3_eta, theorem3_best : float
-        The second halves of the theorems: the step that makes the bound smallest while the sums stay what they are
-        (``D / sqrt(2)``, and more for ``a``), and that bound.
+        The second parts of the theorems: the step size that minimises the bound for fixed sums (``D / sqrt(2)``, larger
+        if ``a > 0``), and the bound at that step size.
     iterations, eta : int, float
-        T, and the constant step; NaN where it varied.
+        T, and the constant step size; NaN if it varied.
     bregman_sum, step_sum : float
         The two sums of Theorem 1.
     gradient_sum : float
@@ -71,7 +73,17 @@ class Bounds:
     first_w, first_Bv, first_theta : float
         ``|w_1 - w*|``, ``|B (v_1 - v*)|``, ``|theta_1|``.
     linearization, majorization : float
-        ``|w_1 - w*|^2_R`` and ``beta |v_1 - v*|^2_{C - B'B}``: what steps that are not exact add.
+        ``|w_1 - w*|^2_R`` and ``beta |v_1 - v*|^2_{C - B'B}``: the terms added by inexact w- and v-steps.
+
+    Examples
+    --------
+    >>> from adasadmm import AdaSADMM, Problem, Squared, Zero, theory
+    >>> problem = Problem([[1.0]], [1.0], loss=Squared(), penalty=Zero(), A=[[1.0]])
+    >>> found = theory.bounds(problem, AdaSADMM(eta=1.0), [0] * 50, w_star=[1.0], v_star=[1.0], rho=0.0)
+    >>> found.iterations, found.eta
+    (50, 1.0)
+    >>> found.theorem3  # Theorem 3 is about the full metric
+    nan
     """
 
     lhs: float
@@ -102,54 +114,68 @@ class Bounds:
 
 
 def bounds(
-    problem: Problem, solver: Solver, samples: Any, w_star: Any, v_star: Any, rho: float, *, start: Result | None = None
+    problem: Problem,
+    solver: Solver,
+    samples: ArrayLike,
+    w_star: ArrayLike,
+    v_star: ArrayLike,
+    rho: float,
+    *,
+    start: Result | None = None,
 ) -> Bounds:
-    """Replay a run, and evaluate the bounds of the theorems on it.
+    """Replay a run and evaluate the bounds of Theorems 1 to 3 on it.
 
     Parameters
     ----------
     problem : Problem
-        Of a few thousand features at most: matrices are dense here. A ``w_set`` that the w-step cannot keep is split
-        off, as in `solve`; the copy of w then is a part of v, and its distance to w a part of the constraint.
+        A problem with rows in memory and at most a few thousand features, since the metric is formed as a dense matrix.
+        As in `solve`, a ``w_set`` that the w-step cannot handle is split off: a copy of w becomes part of v, and the
+        distance between the two becomes part of the constraint.
     solver : AdaSADMM or SADMM
-    samples : array of row indices
-        The rows of the run, in its order. The theorems want them drawn with replacement.
-    w_star, v_star : array
-        An optimum, or any other point inside the sets with ``A w + B v = b``: the theorems hold for each.
+        The solver to replay.
+    samples : array-like of int
+        The indices of the rows in the order of the run. The theorems assume that they are drawn with replacement.
+    w_star, v_star : array-like
+        An optimum, or any other point in the sets with ``A w + B v = b``; the theorems hold for every such point.
     rho : float
-        The weight of the constraint.
+        The weight of the constraint violation, non-negative.
     start : Result, optional
-        Where w_1, v_1 and theta_1 are taken from, instead of zeros. The metric has seen nothing.
+        The result that provides w_1, v_1 and theta_1, which are zero by default. The metric always starts fresh.
 
     Returns
     -------
     Bounds
+        The bounds, the quantity that they bound, and the sums in them.
+
+    References
+    ----------
+    P. Zhao, J. Yang, T. Zhang, P. Li, Adaptive Stochastic Alternating Direction Method of Multipliers, ICML 2015.
 
     Examples
     --------
-    The loss ``|w - 1| / 1000`` of one number w, and no penalty:
+    The loss ``|w - 1| / 1000`` of a single coefficient, without a penalty:
 
     >>> from adasadmm import AdaSADMM, Problem, Quantile, Zero, theory
     >>> problem = Problem([[0.002]], [0.002], loss=Quantile(0.5), penalty=Zero(), A=[[0.0]])
     >>> found = theory.bounds(problem, AdaSADMM(eta=1.0), [0] * 100, w_star=[1.0], v_star=[0.0], rho=0.01)
     >>> found.lhs <= found.theorem1 <= found.theorem2
     True
-    >>> found.lhs <= found.theorem2_printed  # a |w_1 - w*|^2 is missing there
+    >>> found.lhs <= found.theorem2_printed  # the printed bound lacks a |w_1 - w*|^2
     False
     """
     recipe = recipe_of(solver)
     if recipe is None or recipe.implicit:
         raise TypeError(
-            f"solver must be AdaSADMM(...) or SADMM(...), got {solver!r}: the theorems are about steps along "
-            "g_t = l'(w_t, xi_t), OADMM and ADMM keep the loss itself"
+            f"solver must be AdaSADMM(...) or SADMM(...), got {solver!r}: the theorems are about methods that "
+            "linearise the loss at w_t"
         )
     if recipe.mean == "schedule-free":
-        raise ValueError('average must not be "schedule-free": the theorems are about subgradients at w_t')
+        raise ValueError('average must not be "schedule-free": the theorems assume subgradients at w_t')
     if problem.source is not None:
-        raise ValueError("the bounds are of a run over rows in memory, X of this problem is a source")
-    samples = np.ascontiguousarray(samples, dtype=np.int64).reshape(-1)
-    if not (samples.size and 0 <= samples.min() and samples.max() < problem.n):
-        raise ValueError(f"samples must be row indices between 0 and {problem.n - 1}, at least one, got {samples}")
+        raise ValueError("bounds needs a problem with X in memory, got a source")
+    rows = np.ascontiguousarray(samples, dtype=np.int64).reshape(-1)
+    if not (rows.size and 0 <= rows.min() and rows.max() < problem.n):
+        raise ValueError(f"samples must be one or more row indices between 0 and {problem.n - 1}, got {rows}")
     if not 0.0 <= rho < math.inf:
         raise ValueError(f"rho must be >= 0 and finite, got {rho!r}")
     w_star, v_star = as_vector(w_star, problem.d, "w_star"), as_vector(v_star, problem.p, "v_star")
@@ -164,13 +190,13 @@ def bounds(
     with one_blas_thread():
         batch_size = recipe.rows_of_an_iteration(problem)
         run = StochasticRun(problem, solver, recipe.method(problem, w), batch_size, Point(w, v, theta))
-        sums = _start(run, w_star, v_star) | _replay(run, samples, w_star)
+        sums = _start(run, w_star, v_star) | _replay(run, rows, w_star)
     Bv_star = float(np.linalg.norm(problem.times_B(v_star)))
     return Bounds(lhs=_left_hand_side(run, w_star, v_star, rho), **_theorems(run, sums, Bv_star, rho), **sums)
 
 
 def _start(run: StochasticRun, w_star: np.ndarray, v_star: np.ndarray) -> dict[str, Any]:
-    """How far from u* the run starts."""
+    """The distances of the start from u*."""
     w, v = run.iterates.w - w_star, run.iterates.v - v_star
     Bv = float(np.linalg.norm(run.problem.times_B(v)))
     C = np.ones(run.problem.p) if run.problem.B is None else run.model.B.curvature
@@ -184,7 +210,7 @@ def _start(run: StochasticRun, w_star: np.ndarray, v_star: np.ndarray) -> dict[s
 
 
 def _replay(run: StochasticRun, samples: np.ndarray, w_star: np.ndarray) -> dict[str, Any]:
-    """Advance batch by batch, and add up what the theorems add up."""
+    """Advance batch by batch and accumulate the sums of the theorems."""
     R, etas, far_inf, far_2 = _excess(run), [], 0.0, 0.0
     total = dict.fromkeys(("bregman_sum", "step_sum", "gradient_sum"), 0.0)
     G = np.zeros_like(R)
@@ -214,14 +240,14 @@ def _replay(run: StochasticRun, samples: np.ndarray, w_star: np.ndarray) -> dict
 
 
 def _excess(run: StochasticRun) -> np.ndarray:
-    """R, by which the quadratic of the w-step exceeds ``beta A'A``."""
+    """R, the difference between the quadratic form of the w-step and ``beta A'A``."""
     if not isinstance(run.method.Q, (quadratics.Linearized, quadratics.Separable)):
         return np.zeros((run.problem.d, run.problem.d))
     return np.diag(run.method.Q.m) - run.beta * products.gram(run.problem.A, np.ones(run.problem.m))
 
 
 def _dense_metric(run: StochasticRun) -> np.ndarray:
-    """H_t as a matrix; one that is not diagonal by what it does to unit vectors."""
+    """H_t as a dense matrix; one that is not diagonal is applied to the unit vectors."""
     H, a, eye = run.method.metric, run.method.a, np.eye(run.problem.d)
     if isinstance(H, metrics.IdentityState):
         return eye
@@ -241,10 +267,10 @@ def _left_hand_side(run: StochasticRun, w_star: np.ndarray, v_star: np.ndarray, 
 
 
 def _theorems(run: StochasticRun, sums: dict[str, Any], Bv_star: float, rho: float) -> dict[str, Any]:
-    """The right-hand sides, from the sums."""
+    """The right-hand sides of the theorems."""
     H, a, beta, eta, T = run.method.metric, run.method.a, run.beta, sums["eta"], sums["iterations"]
     start = beta * sums["first_Bv"] ** 2 + sums["majorization"] + (rho + sums["first_theta"]) ** 2 / beta
-    # The paper has a constant step size: its form of the bounds is undefined for others.
+    # The paper assumes a constant step size; its form of the bounds is undefined for any other.
     printed = beta * Bv_star**2 + rho**2 / beta if math.isfinite(eta) else math.nan
     both = sums["bregman_sum"] + sums["step_sum"]
     found = {"theorem1": (both + start) / (2 * T), "theorem1_printed": (both + printed) / (2 * T)}
@@ -273,4 +299,4 @@ def _check_feasible(problem: Problem, w_star: np.ndarray, v_star: np.ndarray) ->
     for name, point, part in (("w_star", w_star, problem.w_set), ("v_star", v_star, problem.penalty)):
         outside = 0.0 if part is None else penalties.violation(part, point)
         if outside > FEASIBLE * (1.0 + float(np.linalg.norm(point))):
-            raise ValueError(f"{name} must lie in its set, {type(part).__name__}, got a point {outside:.3g} outside")
+            raise ValueError(f"{name} must lie in {type(part).__name__}, got a point that violates it by {outside:.3g}")

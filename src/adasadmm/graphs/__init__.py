@@ -1,8 +1,9 @@
-"""Graphs over coefficients: given or learnt, and the matrices A that they make.
+"""Graphs over the coefficients, known or learnt, and the matrices A built from them.
 
-A graph that you know comes as edges (``chain``, ``grid``, an array, a sparse adjacency, networkx, a file); one that you
-do not know is learnt from the columns of X (``glasso`` as in the paper, ``knn``). ``as_graph`` takes all of these and
-gives a ``Graph``; ``incidence`` makes the paper's matrix F of it.
+A known graph is given by its edges: `chain`, `grid`, an array, a sparse adjacency matrix, a networkx graph or a file.
+An unknown one is estimated from the columns of X: `glasso`, as in the paper, or `knn`. `as_graph` converts any of these
+to a `Graph`, and `incidence` builds the paper's matrix F. `difference`, `trend` and `overlapping_groups` build matrices
+for structures other than graphs.
 """
 
 from __future__ import annotations

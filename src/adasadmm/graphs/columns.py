@@ -1,15 +1,16 @@
-"""What a learnt graph knows of the columns of X: weighted moments, covariances, nearest neighbours.
+"""Statistics of the columns of X from which graphs are learnt: weighted moments, covariances, nearest neighbours.
 
-A weight of a row is a number of repetitions. Sparse X stays sparse.
+A sample weight of k is equivalent to repeating the row k times. Sparse X stays sparse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from .._core.threads import one_blas_thread
 from ..linalg.matrices import CSR, as_rows, as_vector, to_scipy
@@ -17,22 +18,36 @@ from ..sources import Source
 from .edges import Graph
 from .moments import moments
 
-__all__ = ["Columns", "alone", "column_names", "covariance", "describe", "knn", "name_columns", "nearest"]
+__all__ = [
+    "Columns",
+    "Data",
+    "Names",
+    "column_names",
+    "covariance",
+    "describe",
+    "isolated",
+    "knn",
+    "name_columns",
+    "nearest",
+]
 
-ZERO = 1e-12  # a correlation below this is a rounding error
-_BLOCK = 2**24  # numbers in one dense piece of work: 128 MiB
-_SPARSE = 0.1  # with more non-zeros than this, blocks of rows are made dense, so that BLAS does the work
+ZERO = 1e-12  # correlations below this are rounding errors
+_BLOCK = 2**24  # numbers in a dense temporary array: 128 MiB
+_SPARSE = 0.1  # above this density, blocks of rows are converted to dense arrays and multiplied by BLAS
+
+Data: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix | Source  # X: an array, a frame, a sparse matrix or a source
+Names: TypeAlias = Sequence[Hashable] | None  # the features' names; None if they have none
 
 
 class Columns(NamedTuple):
-    """The columns of X, as seen by rows of positive weight.
+    """The moments of the columns of X over the rows of positive weight.
 
-    ``weights`` sum to 1; ``usable`` marks the columns that are not constant, and whose variance can be computed with.
-    Of a source there are no rows but their covariances.
+    ``weights`` sum to 1. ``usable`` marks the columns that vary and whose variance neither underflows nor overflows.
+    For a source, ``rows`` and ``weights`` are None and ``covariances`` is set.
     """
 
-    rows: Any
-    weights: np.ndarray
+    rows: Any  # np.ndarray or csr_array; SciPy has no types
+    weights: np.ndarray | None
     mean: np.ndarray
     variance: np.ndarray
     constant: np.ndarray
@@ -40,18 +55,18 @@ class Columns(NamedTuple):
     covariances: np.ndarray | None = None
 
 
-def describe(X: Any, sample_weight: Any = None) -> Columns:
-    """The moments of the columns.
+def describe(X: Data, sample_weight: ArrayLike | None = None) -> Columns:
+    """Compute the moments of the columns.
 
     Raises
     ------
     ValueError
-        If X or the weights are not finite numbers, no row has a weight, or a weight is negative.
+        If X or the weights are not finite, if a weight is negative, or if all weights are zero.
     """
     if isinstance(X, Source):
         return Columns(*moments(X))
     checked = as_rows(X)
-    rows: Any = to_scipy(checked) if isinstance(checked, CSR) else checked.values  # type: ignore[union-attr]
+    rows = to_scipy(checked) if isinstance(checked, CSR) else checked.values  # type: ignore[union-attr]
     n, d = rows.shape
     weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")
     if (weights < 0).any():
@@ -78,10 +93,11 @@ def describe(X: Any, sample_weight: Any = None) -> Columns:
 
 
 def covariance(columns: Columns) -> np.ndarray:
-    """The weighted covariance of all columns."""
+    """The weighted covariance matrix of all columns."""
     if columns.covariances is not None:
         return columns.covariances
     rows, weights, mean = columns.rows, columns.weights, columns.mean
+    assert weights is not None  # a source has covariances
     n, d = rows.shape
     with np.errstate(all="ignore"):
         if sp.issparse(rows) and rows.nnz <= _SPARSE * n * d:
@@ -94,24 +110,30 @@ def covariance(columns: Columns) -> np.ndarray:
         return (S + S.T) / 2.0
 
 
-def knn(X: Any, k: int = 3, *, sample_weight: Any = None) -> Graph:
-    """Each column and the k others that are most correlated with it, in absolute value.
+def knn(X: Data, k: int = 3, *, sample_weight: ArrayLike | None = None) -> Graph:
+    """Learn a nearest-neighbour graph: join each column to the k columns most correlated with it.
 
-    An edge is there if either end chose the other: between ``k d / 2`` and ``k d`` edges, with k = 3 about ``2 d``.
-    Columns that do not vary stay alone.
+    Columns i and j are joined if j is among the k columns with the largest absolute correlation with i, or i among
+    those of j. The graph has between ``k d / 2`` and ``k d`` edges, about ``2 d`` for k = 3. Constant columns have no
+    edges.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n, d)
-    k : int
+    X : array-like, sparse matrix or source of shape (n, d)
+        The rows.
+    k : int, default=3
         The number of neighbours.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
+        Sample weights. All equal by default.
 
     Returns
     -------
     graph : Graph
-        All weights are 1. ``graph.notes`` tells which columns stay alone.
+        The graph, with unit weights. ``graph.notes`` lists the columns without edges.
+
+    See Also
+    --------
+    glasso : Learn the graph from a sparse inverse covariance.
 
     Examples
     --------
@@ -129,12 +151,12 @@ def knn(X: Any, k: int = 3, *, sample_weight: Any = None) -> Graph:
     return nearest(columns, int(k), column_names(X))
 
 
-def nearest(columns: Columns, k: int, names: Sequence[Any] | None = None) -> Graph:
-    """`knn` of columns that were described already."""
+def nearest(columns: Columns, k: int, names: Names = None) -> Graph:
+    """`knn`, given the moments of the columns."""
     d, usable = len(columns.usable), columns.usable
     k = min(k, int(usable.sum()) - 1)
     if k < 1:
-        return Graph((), None, d, (*alone(columns, names), "fewer than two columns vary: nothing to join"))
+        return Graph((), None, d, (*isolated(columns, names), "fewer than two columns vary, so there are no edges"))
     scale = np.where(usable, 1.0 / np.sqrt(np.where(usable, columns.variance, 1.0)), 0.0)
     pairs = []
     with np.errstate(all="ignore"), one_blas_thread():
@@ -144,58 +166,61 @@ def nearest(columns: Columns, k: int, names: Sequence[Any] | None = None) -> Gra
             closeness[:, ~usable] = 0.0
             here = np.arange(len(mine))
             closeness[here, mine] = 0.0
-            for _ in range(k):  # of equal ones the first
+            for _ in range(k):  # ties go to the first column
                 best = np.argmax(closeness, axis=1)
                 related = usable[mine] & (closeness[here, best] * scale[mine] > ZERO)
                 pairs.append(np.column_stack([mine, best])[related])
                 closeness[here, best] = 0.0
     edges = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
-    return Graph(edges, None, d, (*alone(columns, names), f"each column joined to its {k} nearest by correlation"))
+    return Graph(
+        edges, None, d, (*isolated(columns, names), f"each column is joined to its {k} nearest by correlation")
+    )
 
 
-def alone(columns: Columns, names: Sequence[Any] | None) -> tuple[str, ...]:
-    """Notes on the columns that cannot be used, if there are any."""
-    whys = (
-        ("do not vary", columns.constant),
-        ("vary too little or too much to compute with", ~(columns.usable | columns.constant)),
+def isolated(columns: Columns, names: Names) -> tuple[str, ...]:
+    """Notes on the columns that get no edges because they cannot be used, if there are any."""
+    kinds = (
+        ("constant columns", columns.constant),
+        ("columns whose variance underflows or overflows", ~(columns.usable | columns.constant)),
     )
     return tuple(
-        f"columns that {why} stay alone ({mask.sum()} of {len(mask)}): {name_columns(np.flatnonzero(mask), names)}"
-        for why, mask in whys
+        f"{kind} have no edges ({mask.sum()} of {len(mask)}): {name_columns(np.flatnonzero(mask), names)}"
+        for kind, mask in kinds
         if mask.any()
     )
 
 
-def column_names(X: Any) -> list[Any] | None:
-    """The names of the columns of a frame (pandas, polars); None for an array, or where not all names are texts."""
+def column_names(X: object) -> list[Hashable] | None:
+    """The column names of a frame (pandas, polars); None for an array, or if any name is not a string."""
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def name_columns(chosen: Any, names: Sequence[Any] | None, most: int = 10) -> str:
-    """Some columns in words: their names or numbers, at most ten of them."""
+def name_columns(chosen: Sequence[int] | np.ndarray, names: Names, most: int = 10) -> str:
+    """The names (or numbers) of the chosen columns, separated by commas; at most ten."""
     words = [str(names[j] if names is not None else int(j)) for j in list(chosen)[:most]]
     return ", ".join(words) + (f" and {len(chosen) - most} more" if len(chosen) > most else "")
 
 
 def _against_all(columns: Columns) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Block by block: some columns, and their covariances with all columns."""
+    """For each block of columns: their numbers, and their covariances with all columns."""
     if columns.covariances is not None:
         yield np.arange(len(columns.mean)), columns.covariances.copy()
         return
     rows, weights, mean = columns.rows, columns.weights, columns.mean
+    assert weights is not None  # a source has covariances
     n, d = rows.shape
     weighted = rows.multiply(weights[:, None]).T.tocsr() if sp.issparse(rows) else None
     for some in _blocks(d, max(d, n if weighted is None else 0)):
         if weighted is not None:
             S = (weighted[some] @ rows).toarray() - np.outer(mean[some], mean)
-        else:  # one side is centred, up to a rounding error that the other side's mean would magnify
+        else:  # only one side is centred; its rounding error, magnified by the other side's mean, is subtracted
             centred = (rows[:, some] - mean[some]) * weights[:, None]
             S = centred.T @ rows - np.outer(centred.sum(axis=0), mean)
         yield np.arange(d)[some], S
 
 
 def _blocks(length: int, width: int) -> Iterator[slice]:
-    """Slices of a length, so that each holds a piece of work of that width."""
+    """Slices that cover ``length``, each so short that slice x ``width`` numbers fit in a temporary array."""
     step = max(1, _BLOCK // width)
     return (slice(start, start + step) for start in range(0, length, step))

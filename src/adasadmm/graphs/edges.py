@@ -1,39 +1,57 @@
-"""Edges: the two graphs that need no data, the record of a graph, and the paper's matrix F."""
+"""The `Graph` record, graphs that need no data (chain and grid), and the paper's incidence matrix F."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 __all__ = ["Graph", "GraphWarning", "as_edges", "as_weights", "chain", "edges_of", "grid", "incidence"]
 
 
 class GraphWarning(UserWarning):
-    """The graph is not quite what was asked for; the message says what was done instead."""
+    """Issued if the graph used differs from the one requested; the message says how.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from adasadmm.graphs import Graph, GraphWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", GraphWarning)
+    ...     graph = Graph([[0, 1], [1, 0]])
+    >>> print(caught[0].message)
+    1 duplicate edge merged, weights added
+    """
 
 
 @dataclass(init=False, frozen=True, eq=False, repr=False)
 class Graph:
     """An undirected graph over d coefficients.
 
-    However the edges come, they are kept with ``i < j``, sorted, each once; the weights of an edge that came several
-    times are added, with a warning.
+    Edges are stored with ``i < j``, sorted and without duplicates. The weights of duplicate edges are added, with a
+    `GraphWarning`.
 
     Parameters
     ----------
     edges : array-like of shape (E, 2)
-        Pairs of coefficients, counted from 0.
+        Pairs of coefficients, numbered from 0.
     weights : array-like of shape (E,), optional
-        The paper's alpha_ij, finite and > 0. 1 by default.
+        The weights of the edges, the paper's alpha_ij: finite and positive. All 1 by default.
     d : int, optional
-        The number of coefficients. By default the largest one in an edge, and those before it.
+        The number of coefficients. By default, one more than the largest number in ``edges``.
+    notes : iterable of str, optional
+        Remarks on how the graph was obtained, for instance which columns could not be used.
+
+    Attributes
+    ----------
+    edges : array of shape (E, 2)
+    weights : array of shape (E,)
+    d : int
     notes : tuple of str
-        What was done on the way to this graph, for instance which columns could not be used.
 
     Examples
     --------
@@ -51,13 +69,15 @@ class Graph:
     d: int
     notes: tuple[str, ...]
 
-    def __init__(self, edges: Any, weights: Any = None, d: int | None = None, notes: Iterable[str] = ()) -> None:
+    def __init__(
+        self, edges: ArrayLike, weights: ArrayLike | None = None, d: int | None = None, notes: Iterable[str] = ()
+    ) -> None:
         d, notes = _size(edges, d), tuple(notes)
         given = as_edges(edges, d)
         once, place = np.unique(np.sort(given, axis=1), axis=0, return_inverse=True)
         total = np.bincount(place.reshape(-1), weights=as_weights(weights, given), minlength=len(once))
         if len(once) < len(given):
-            notes += (f"{_count(len(given) - len(once), 'edge')} came more than once: merged, their weights added",)
+            notes += (f"{_count(len(given) - len(once), 'duplicate edge')} merged, weights added",)
             warnings.warn(notes[-1], GraphWarning, stacklevel=2)
         for name, value in (("edges", once), ("weights", total), ("d", d), ("notes", notes)):
             object.__setattr__(self, name, value)
@@ -67,26 +87,55 @@ class Graph:
 
     @property
     def n_edges(self) -> int:
+        """The number of edges."""
         return len(self.edges)
 
     def incidence(self) -> sp.csr_array:
-        """The paper's F, one row for each edge."""
+        """The paper's matrix F, with one row per edge; see `adasadmm.graphs.incidence`."""
         return incidence(self.edges, self.weights, self.d)
 
     def adjacency(self) -> sp.csr_array:
-        """The symmetric (d, d) matrix of the weights."""
+        """The symmetric (d, d) adjacency matrix, whose entries are the weights."""
         both = np.concatenate([self.edges, self.edges[:, ::-1]])
         return sp.csr_array((np.tile(self.weights, 2), (both[:, 0], both[:, 1])), shape=(self.d, self.d))
 
 
 def chain(d: int) -> np.ndarray:
-    """The edges of a line: each coefficient and the next."""
+    """Edges of a chain, which joins each coefficient to the next.
+
+    Parameters
+    ----------
+    d : int
+        The number of coefficients.
+
+    Returns
+    -------
+    edges : array of shape (d - 1, 2)
+
+    Examples
+    --------
+    >>> from adasadmm import graphs
+    >>> graphs.chain(4)
+    array([[0, 1],
+           [1, 2],
+           [2, 3]])
+    """
     _check_length(d, "d")
     return np.column_stack([np.arange(d - 1), np.arange(1, d)])
 
 
 def grid(*shape: int) -> np.ndarray:
-    """The edges of a grid of pixels or voxels, numbered row by row.
+    """Edges of a grid of pixels or voxels, which joins each one to its neighbours along every axis.
+
+    Parameters
+    ----------
+    *shape : int
+        The length of each axis, for instance rows and columns.
+
+    Returns
+    -------
+    edges : array of shape (E, 2)
+        Pixels are numbered as in ``numpy.ravel``: row by row.
 
     Examples
     --------
@@ -98,9 +147,9 @@ def grid(*shape: int) -> np.ndarray:
            [2, 3]])
     """
     if not shape:
-        raise ValueError("grid needs its lengths, for instance grid(8, 8)")
+        raise ValueError("grid needs the length of each axis, for instance grid(8, 8)")
     for length in shape:
-        _check_length(length, "each length of a grid")
+        _check_length(length, "each axis of a grid")
     numbers = np.arange(np.prod(shape)).reshape(shape)
     pairs = []
     for axis in range(len(shape)):
@@ -110,17 +159,28 @@ def grid(*shape: int) -> np.ndarray:
     return np.concatenate(pairs)
 
 
-def incidence(edges: Any, weights: Any = None, d: int | None = None) -> sp.csr_array:
-    """The paper's F: for the k-th edge (i, j) of weight alpha, ``F_ki = alpha`` and ``F_kj = -alpha``.
+def incidence(edges: ArrayLike, weights: ArrayLike | None = None, d: int | None = None) -> sp.csr_array:
+    """The weighted incidence matrix of a graph, the paper's F.
+
+    If the k-th edge is (i, j) with weight alpha, then ``F_ki = alpha``, ``F_kj = -alpha``, and
+    ``(F w)_k = alpha (w_i - w_j)``.
 
     Parameters
     ----------
     edges : array-like of shape (E, 2)
-        The rows of F keep this order, and i is the first of each pair.
+        Pairs (i, j) of coefficients, numbered from 0. F keeps the order of the edges, and of i and j.
     weights : array-like of shape (E,), optional
-        1 by default.
+        The weights of the edges, finite and positive. All 1 by default.
     d : int, optional
-        The number of columns. By default what the edges need.
+        The number of columns. By default, one more than the largest number in ``edges``.
+
+    Returns
+    -------
+    F : csr_array of shape (E, d)
+
+    See Also
+    --------
+    edges_of : The inverse: edges and weights of an incidence matrix.
 
     Examples
     --------
@@ -130,45 +190,71 @@ def incidence(edges: Any, weights: Any = None, d: int | None = None) -> sp.csr_a
            [ 0.,  3., -3.]])
     """
     d = _size(edges, d)
-    edges = as_edges(edges, d)
-    alpha = as_weights(weights, edges)
+    pairs = as_edges(edges, d)
+    alpha = as_weights(weights, pairs)
     values = np.column_stack([alpha, -alpha]).reshape(-1)
-    rows = np.repeat(np.arange(len(edges)), 2)
-    return sp.csr_array((values, (rows, edges.reshape(-1))), shape=(len(edges), d))
+    rows = np.repeat(np.arange(len(pairs)), 2)
+    return sp.csr_array((values, (rows, pairs.reshape(-1))), shape=(len(pairs), d))
 
 
-def edges_of(F: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The edges and weights of an incidence matrix: ``edges_of(incidence(edges, weights))`` gives both back."""
+def edges_of(F: ArrayLike | sp.sparray | sp.spmatrix) -> tuple[np.ndarray, np.ndarray]:
+    """The edges and weights of an incidence matrix; the inverse of `incidence`.
+
+    Parameters
+    ----------
+    F : array-like or sparse matrix of shape (E, d)
+        Each row holds two opposite non-zero values.
+
+    Returns
+    -------
+    edges : array of shape (E, 2)
+    weights : array of shape (E,)
+
+    Raises
+    ------
+    ValueError
+        If a row of F is not an edge.
+
+    Examples
+    --------
+    >>> from adasadmm import graphs
+    >>> edges, weights = graphs.edges_of([[1, -1, 0], [0, 3, -3]])
+    >>> edges
+    array([[0, 1],
+           [1, 2]])
+    >>> weights
+    array([1., 3.])
+    """
     F = sp.csr_array(F, dtype=np.float64)
     F.sum_duplicates()
     F.eliminate_zeros()
     two = np.diff(F.indptr) == 2
     if not two.all():
         k = int(np.flatnonzero(~two)[0])
-        raise ValueError(f"row {k} of F is no edge: it has {int(np.diff(F.indptr)[k])} non-zero values, not two")
+        raise ValueError(f"row {k} of F is not an edge: it has {int(np.diff(F.indptr)[k])} non-zero values, not two")
     columns, values = F.indices.reshape(-1, 2).astype(np.int64), F.data.reshape(-1, 2)
     opposite = values[:, 0] == -values[:, 1]
     if not opposite.all():
         k = int(np.flatnonzero(~opposite)[0])
-        raise ValueError(f"row {k} of F is no edge: its values {values[k, 0]} and {values[k, 1]} are not opposite")
+        raise ValueError(f"row {k} of F is not an edge: its values {values[k, 0]} and {values[k, 1]} are not opposite")
     turned = values[:, :1] < 0
     return np.where(turned, columns[:, ::-1], columns), np.abs(values[:, 0])
 
 
-def as_edges(edges: Any, d: int) -> np.ndarray:
-    """The gate for edges: int64 of shape (E, 2), within range, no self-loops.
+def as_edges(edges: ArrayLike, d: int) -> np.ndarray:
+    """Validate edges and convert them to an int64 array of shape (E, 2).
 
     Raises
     ------
     ValueError
-        Otherwise, naming the edge.
+        If an edge is out of range or a self-loop; the message names the edge.
     """
     array = np.asarray(edges)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2:
         hint = "; give (edges, weights)" if array.ndim == 2 and array.shape[1] == 3 else ""
-        hint = "; an adjacency must be sparse: scipy.sparse.csr_array(it)" if array.shape == (d, d) else hint
+        hint = "; an adjacency matrix must be sparse: scipy.sparse.csr_array(...)" if array.shape == (d, d) else hint
         raise ValueError(f"edges must have shape (E, 2), got {array.shape}{hint}")
     numbers = array.dtype.kind in "iuf"
     whole = np.isfinite(array) & (array == np.floor(array)) if numbers else np.zeros(array.shape, dtype=bool)
@@ -184,8 +270,8 @@ def as_edges(edges: Any, d: int) -> np.ndarray:
     return pairs
 
 
-def as_weights(weights: Any, edges: np.ndarray) -> np.ndarray:
-    """The gate for weights: one for each edge, finite and > 0; 1 by default."""
+def as_weights(weights: ArrayLike | None, edges: np.ndarray) -> np.ndarray:
+    """Validate the weights of edges: one per edge, finite and positive; all 1 for None."""
     if weights is None:
         return np.ones(len(edges))
     try:
@@ -200,18 +286,19 @@ def as_weights(weights: Any, edges: np.ndarray) -> np.ndarray:
     return array
 
 
-def _size(edges: Any, d: Any) -> int:
+def _size(edges: ArrayLike, d: int | None) -> int:
+    """The number of coefficients: d, or as many as the edges need."""
     if d is not None:
         _check_length(d, "d")
         return int(d)
     array = np.asarray(edges)
     if array.size == 0:
-        raise ValueError("d, the number of coefficients, is needed where there are no edges to tell it")
+        raise ValueError("d, the number of coefficients, is required if there are no edges")
     numbers = array[np.isfinite(array)] if array.dtype.kind in "iuf" else ()
     return int(np.max(numbers, initial=0)) + 1
 
 
-def _check_length(length: Any, name: str) -> None:
+def _check_length(length: object, name: str) -> None:
     if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
         raise ValueError(f"{name} must be a whole number >= 1, got {length!r}")
 

@@ -1,4 +1,4 @@
-"""Edges of a CSV file: whether it has a header, which column is what, and errors that name the line."""
+"""Read edges from a CSV file: detect the header and the role of each column, and name the line in errors."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import errno
 import math
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from .columns import Names
 from .labels import nearest_name, no_feature, places_of
 
 __all__ = ["read_edges"]
@@ -18,35 +19,36 @@ SECOND = {"target", "to", "dst", "node2", "node_2", "feature2", "v", "j", "secon
 
 
 class Line(NamedTuple):
-    """The cells of a line, and where it stands, in words."""
+    """The cells of a line, and its place in the file as text."""
 
     place: str
     cells: list[str]
 
 
-def read_edges(path: Any, d: int, names: list[Any] | None) -> tuple[list[list[int]], list[float] | None]:
-    """Pairs of coefficients, and their weights where the file has any."""
+def read_edges(path: str | os.PathLike[str], d: int, names: Names) -> tuple[list[list[int]], list[float] | None]:
+    """Pairs of coefficients, and their weights if the file has any."""
     lines = list(_lines(path))
     head = lines[0].cells if lines else []
     for place, cells in lines:
         if len(cells) != len(head) or len(cells) < 2:
             raise ValueError(
-                f"{place}: must be source,target[,weight] with commas, as long as line 1: {','.join(cells)!r}"
+                f"{place}: must be source,target[,weight], with commas and as many cells as line 1: {','.join(cells)!r}"
             )
     first, second, weight = 0, 1, 2 if len(head) > 2 else None
     if _is_head(lines, names):
         first, second, weight = _columns(head)
         lines = lines[1:]
         if weight is not None and not any(_is_number(line.cells[weight]) for line in lines):
-            weight = None  # a column of comments
+            weight = None  # the third column holds comments
     pairs = _pairs(lines, first, second, d, names)
     return pairs, None if weight is None else [_weight(place, cells[weight]) for place, cells in lines]
 
 
-def _lines(path: Any) -> Iterator[Line]:
+def _lines(path: str | os.PathLike[str]) -> Iterator[Line]:
+    """The lines that are not empty."""
     name = os.fspath(path)
     if not os.path.exists(name):
-        said = f"there is no such file of edges in {os.path.dirname(name) or 'this folder'}; check its name"
+        said = f"no such file of edges in {os.path.dirname(name) or 'this folder'}; check its name"
         raise FileNotFoundError(errno.ENOENT, said, name)
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
@@ -55,13 +57,14 @@ def _lines(path: Any) -> Iterator[Line]:
                 if "".join(cells).strip():
                     yield Line(f"{name}, line {reader.line_num}", [cell.strip() for cell in cells])
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{name} is no CSV file of edges in UTF-8: {error}") from None
+        raise ValueError(f"{name} is not a CSV file of edges in UTF-8: {error}") from None
 
 
-def _is_head(lines: list[Line], names: list[Any] | None) -> bool:
-    """Whether the first line holds words that head such columns, or texts like no feature above edges that are known.
+def _is_head(lines: list[Line], names: Names) -> bool:
+    """Whether the first line is a header.
 
-    Any other line is an edge: one that is misspelt must not pass for a header.
+    It is if it contains known column names such as "source" and "target", or strings that resemble no feature while all
+    other lines are valid edges. Anything else is an edge: a misspelt edge must not pass for a header.
     """
     if not lines or any(_is_number(cell) for cell in lines[0].cells):
         return False
@@ -76,7 +79,7 @@ def _is_head(lines: list[Line], names: list[Any] | None) -> bool:
 
 
 def _columns(head: list[str]) -> tuple[int, int, int | None]:
-    """Where the two ends and the weight stand: under their words, else in this order."""
+    """The columns of the two ends and of the weight: by name, otherwise in this order."""
     words = [cell.lower() for cell in head]
     first = next((k for k, word in enumerate(words) if word in FIRST), 0)
     second = next((k for k, word in enumerate(words) if word in SECOND), 1)
@@ -84,7 +87,8 @@ def _columns(head: list[str]) -> tuple[int, int, int | None]:
     return first, second, words.index("weight") if "weight" in words else next(iter(others), None)
 
 
-def _pairs(lines: list[Line], first: int, second: int, d: int, names: list[Any] | None) -> list[list[int]]:
+def _pairs(lines: list[Line], first: int, second: int, d: int, names: Names) -> list[list[int]]:
+    """The edges as pairs of numbers."""
     ends = [[cells[first], cells[second]] for _, cells in lines]
     places, strangers = places_of([end for pair in ends for end in pair], d, names)
     pairs = []
@@ -100,7 +104,7 @@ def _pairs(lines: list[Line], first: int, second: int, d: int, names: list[Any] 
 
 def _weight(place: str, cell: str) -> float:
     if not _is_number(cell):
-        raise ValueError(f"{place}: weight {cell!r} is no number")
+        raise ValueError(f"{place}: weight {cell!r} is not a number")
     if not 0.0 < float(cell) < math.inf:
         raise ValueError(f"{place}: weight {cell} must be finite and > 0")
     return float(cell)

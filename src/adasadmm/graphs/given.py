@@ -1,17 +1,18 @@
-"""Whatever a user calls a graph, made a `Graph`."""
+"""Convert any description of a graph to a `Graph`."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from .columns import column_names, describe, name_columns, nearest
+from .columns import Data, Names, column_names, describe, name_columns, nearest
 from .edges import Graph, GraphWarning, chain, grid
 from .files import read_edges
 from .inverse import learn
@@ -21,34 +22,41 @@ __all__ = ["as_graph"]
 
 _KNOWN = (
     "'glasso', 'knn', 'chain', ('grid', rows, cols), an array of edges of shape (E, 2), (edges, weights), a sparse "
-    "adjacency, a networkx graph, a Graph, a callable X -> edges, or the path of a CSV file"
+    "adjacency matrix, a networkx graph, a Graph, a callable X -> edges, or the path of a CSV file"
 )
 
 
 def as_graph(
-    graph: Any, d: int, *, X: Any = None, feature_names: Sequence[Any] | None = None, sample_weight: Any = None
+    graph: Any,
+    d: int,
+    *,
+    X: Data | None = None,
+    feature_names: Names = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Graph:
-    """Make a `Graph` of anything that describes one.
+    """Convert any description of a graph to a `Graph`.
 
     Parameters
     ----------
     graph : str, tuple, array-like, sparse matrix, networkx graph, Graph, callable or path
-        - ``"glasso"``, ``"knn"``: learnt from X, see `glasso` and `knn`;
-        - ``"chain"``, ``("grid", rows, cols)``, ``("grid", rows, cols, depth)``;
-        - edges of shape (E, 2), as numbers from 0 or as names of features; ``(edges, weights)``;
-        - a sparse (d, d) adjacency, symmetric or triangular, its values the weights;
-        - a networkx graph over the features' names or numbers, its edges' ``weight`` the weights (1 without);
-        - a callable that gives one of these for X;
-        - the path of a CSV file: source, target and perhaps weight on each line, names or numbers, with or without a
-          first line that heads the columns so, or with from,to and the like.
+        - ``"glasso"`` or ``"knn"``: learnt from X; see `glasso` and `knn`.
+        - ``"chain"``, ``("grid", rows, cols)`` or ``("grid", rows, cols, depth)``.
+        - Edges of shape (E, 2), as numbers from 0 or as feature names; or a pair ``(edges, weights)``.
+        - A sparse (d, d) adjacency matrix, symmetric or triangular, whose values are the weights.
+        - A networkx graph whose nodes are feature names or numbers. The attribute ``weight`` of an edge is its weight;
+          1 if absent.
+        - A callable that takes X and returns one of these.
+        - The path of a CSV file with the columns source, target and optionally weight, by name or number. A header line
+          is optional; it may also use other common names, such as from and to.
     d : int
         The number of coefficients.
-    X : array-like or sparse matrix of shape (n, d), optional
-        Needed where the graph is learnt.
+    X : array-like, sparse matrix or source of shape (n, d), optional
+        The rows; required if the graph is learnt.
     feature_names : sequence of str, optional
-        Needed where the graph speaks of names. By default the columns of X, if X is a frame.
+        The names of the features; required if the graph refers to them. By default, the column names of X if X is a
+        DataFrame.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows of X, for a learnt graph.
+        Sample weights, used if the graph is learnt.
 
     Returns
     -------
@@ -57,12 +65,12 @@ def as_graph(
     Raises
     ------
     ValueError
-        If this is no graph over d coefficients; the message names the edge, node or value.
+        If ``graph`` is not a graph over d coefficients; the message names the edge, node or value.
 
     Warns
     -----
     GraphWarning
-        If edges were merged, a learnt graph is not the one asked for, or there are no edges at all.
+        If duplicate edges were merged, another estimate replaced the requested one, or the graph has no edges.
 
     Examples
     --------
@@ -73,17 +81,17 @@ def as_graph(
     """
     names = column_names(X) if feature_names is None else list(feature_names)
     if names is not None and len(names) != d:
-        raise ValueError(f"feature_names must hold {d} names, got {len(names)}")
+        raise ValueError(f"feature_names must have {d} entries, got {len(names)}")
     made = _made(graph, d, X, names, sample_weight)
     if made.n_edges == 0 and d > 1:
-        said = "the graph has no edges: nothing ties the coefficients together"
+        said = "the graph has no edges, so it imposes no structure on the coefficients"
         warnings.warn(said, GraphWarning, stacklevel=2)
         made = replace(made, notes=(*made.notes, said))
     return made
 
 
-def _made(graph: Any, d: int, X: Any, names: list[Any] | None, sample_weight: Any) -> Graph:
-    """One kind of graph after the other; the order matters only where one kind could pass for another."""
+def _made(graph: Any, d: int, X: Data | None, names: Names, sample_weight: ArrayLike | None) -> Graph:
+    """Try one kind of description after the other; the order matters only if one kind could pass for another."""
     if isinstance(graph, Graph):
         return _of_size(graph, d)
     if isinstance(graph, str) and graph in ("glasso", "knn"):
@@ -104,7 +112,7 @@ def _made(graph: Any, d: int, X: Any, names: list[Any] | None, sample_weight: An
         _check_X(X, d, "a callable graph")
         made = graph(X)
         if callable(made):
-            raise ValueError(f"a callable graph must give edges for X, got {made!r}")
+            raise ValueError(f"a callable graph must return edges, got {made!r}")
         return _made(made, d, X, names, sample_weight)
     if isinstance(graph, tuple) and len(graph) == 2 and np.ndim(_array(graph[0])) == 2:
         return Graph(_numbers(graph[0], d, names), graph[1], d)
@@ -113,18 +121,19 @@ def _made(graph: Any, d: int, X: Any, names: list[Any] | None, sample_weight: An
     return Graph(_numbers(graph, d, names), None, d)
 
 
-def _learnt(graph: str, d: int, X: Any, names: list[Any] | None, sample_weight: Any) -> Graph:
-    _check_X(X, d, f"graph={graph!r}")
+def _learnt(graph: str, d: int, X: Data | None, names: Names, sample_weight: ArrayLike | None) -> Graph:
+    X = _check_X(X, d, f"graph={graph!r}")
     if graph == "knn":
         return nearest(describe(X, sample_weight), 3, names)
     return learn(X, names, sample_weight=sample_weight)
 
 
-def _check_X(X: Any, d: int, what: str) -> None:
+def _check_X(X: Data | None, d: int, what: str) -> Data:
     if X is None:
-        raise ValueError(f"{what} is learnt from the rows: X is needed")
+        raise ValueError(f"{what} is computed from the rows, so X is required")
     if np.shape(X)[1:] != (d,):
         raise ValueError(f"X must have {d} columns, one for each coefficient, got shape {np.shape(X)}")
+    return X
 
 
 def _of_size(graph: Graph, d: int) -> Graph:
@@ -133,16 +142,16 @@ def _of_size(graph: Graph, d: int) -> Graph:
     return graph
 
 
-def _from_grid(shape: tuple[Any, ...], d: int) -> Graph:
+def _from_grid(shape: tuple[int, ...], d: int) -> Graph:
     edges = grid(*shape)
     if np.prod(shape) != d:
-        raise ValueError(f"a grid of {' x '.join(map(str, shape))} has {np.prod(shape)} places, but d = {d}")
+        raise ValueError(f"a grid of {' x '.join(map(str, shape))} has {np.prod(shape)} nodes, but d = {d}")
     return Graph(edges, None, d)
 
 
-def _from_adjacency(matrix: Any, d: int) -> Graph:
+def _from_adjacency(matrix: sp.sparray | sp.spmatrix, d: int) -> Graph:
     if matrix.shape != (d, d):
-        raise ValueError(f"a sparse adjacency must have shape ({d}, {d}), got {matrix.shape}; see also edges_of")
+        raise ValueError(f"a sparse adjacency matrix must have shape ({d}, {d}), got {matrix.shape}; see also edges_of")
     A = sp.csr_array(matrix, dtype=np.float64)
     A.sum_duplicates()
     if not np.isfinite(A.data).all():
@@ -151,31 +160,33 @@ def _from_adjacency(matrix: Any, d: int) -> Graph:
     upper, lower = sp.triu(A, 1), sp.tril(A, -1)
     if upper.nnz and lower.nnz and np.max(np.abs((upper - lower.T).data), initial=0.0) > 1e-9 * np.max(np.abs(A.data)):
         raise ValueError(
-            "a sparse adjacency must be symmetric or triangular, and this one is neither; A.maximum(A.T) makes it so"
+            "a sparse adjacency matrix must be symmetric or triangular, and this one is neither; "
+            "A.maximum(A.T) is symmetric"
         )
     edges = (upper if upper.nnz else lower).tocoo()
     loops = np.flatnonzero(A.diagonal())
-    pairs = np.concatenate([np.column_stack([edges.row, edges.col]), np.column_stack([loops, loops])])  # refused there
+    # Self-loops are kept here, so that Graph rejects them with its message.
+    pairs = np.concatenate([np.column_stack([edges.row, edges.col]), np.column_stack([loops, loops])])
     return Graph(pairs, np.concatenate([edges.data, A.diagonal()[loops]]), d)
 
 
-def _from_networkx(graph: Any, d: int, names: list[Any] | None) -> Graph:
+def _from_networkx(graph: Any, d: int, names: Names) -> Graph:
     nodes = list(graph.nodes)
     places = dict(zip(nodes, _places(nodes, d, names, "nodes of the graph"), strict=True))
     triples = list(graph.edges(data="weight", default=1.0))
     return Graph([(places[i], places[j]) for i, j, _ in triples], [weight for *_, weight in triples], d)
 
 
-def _numbers(pairs: Any, d: int, names: list[Any] | None) -> Any:
-    """Edges as numbers, also where they speak of features by name."""
+def _numbers(pairs: ArrayLike, d: int, names: Names) -> np.ndarray:
+    """Edges as numbers, also if they are given as feature names."""
     array = _array(pairs)
     if array.dtype.kind not in "OUT" or array.ndim != 2 or array.shape[1] != 2:
-        return array  # numbers already, or something that Graph refuses
+        return array  # already numbers, or an array that Graph rejects
     return np.array(_places(array.reshape(-1).tolist(), d, names, "edges")).reshape(-1, 2)
 
 
-def _places(labels: list[Any], d: int, names: list[Any] | None, what: str) -> list[int]:
-    """Where features stand that are called by name or number."""
+def _places(labels: Sequence[Hashable], d: int, names: Names, what: str) -> list[int]:
+    """The indices of features given by name or number."""
     places, unknown = places_of(labels, d, names)
     if not unknown:
         return [places[label] for label in labels]
@@ -186,7 +197,7 @@ def _places(labels: list[Any], d: int, names: list[Any] | None, what: str) -> li
     raise ValueError(f"{what} must be among {known}; not among them: {said}{hint}")
 
 
-def _array(pairs: Any) -> np.ndarray:
+def _array(pairs: ArrayLike) -> np.ndarray:
     try:
         return np.asarray(pairs)
     except ValueError:

@@ -1,19 +1,20 @@
-"""The graphical lasso: the sparse inverse of a covariance, by the algorithm of Friedman, Hastie and Tibshirani.
+"""The graphical lasso: a sparse inverse covariance, by the algorithm of Friedman, Hastie and Tibshirani.
 
-The problem and its dual, whose solutions are inverse to each other:
+The solutions of the primal and the dual problem are inverse to each other:
 
     min_K  -log det K + <S, K> + penalty sum_{i != j} |K_ij|
-    max_W  log det W   where |W_ij - S_ij| <= penalty, W_ii = S_ii
+    max_W  log det W   subject to |W_ij - S_ij| <= penalty, W_ii = S_ii
 
-Block coordinate ascent on the dual: with all other columns of W held, column j is ``W beta``, where beta is the lasso
+The algorithm is block coordinate ascent on the dual. With all other columns of W fixed, column j is ``W beta``, where
+beta solves the lasso problem
 
     min_beta  1/2 beta' W beta - <S_j, beta> + penalty |beta|_1     over the other columns
 
-and ``K_j`` is a multiple of ``(1, -beta)``. It starts at a positive definite W that the constraints allow, and
-log det W grows from there, so that a singular covariance is no obstacle.
+and ``K_j`` is a multiple of ``(1, -beta)``. The start is a feasible, positive definite W, and log det W increases
+from there, so the covariance may be singular.
 
-Why not scikit-learn's function of the same name: it gives up on covariances of mixed scales, and stops by a gap that
-does not see the constraints where K is zero, sometimes far from the solution. A test compares the two.
+scikit-learn's ``graphical_lasso`` is not used: it fails on covariances of mixed scales, and its stopping criterion
+ignores the constraints at zeros of K, so it sometimes stops far from the solution. A test compares the two.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from .._core.jit import compiled, inlined
 
 __all__ = ["graphical_lasso"]
 
-SWEEPS = 100  # over all columns
-ROUNDS = 1000  # of coordinate descent in one lasso
+SWEEPS = 100  # at most, over all columns
+ROUNDS = 1000  # of coordinate descent in a lasso, at most
 
 
 def graphical_lasso(S: np.ndarray, penalty: float, tol: float = 1e-4) -> tuple[np.ndarray, np.ndarray] | None:
@@ -34,17 +35,17 @@ def graphical_lasso(S: np.ndarray, penalty: float, tol: float = 1e-4) -> tuple[n
     Parameters
     ----------
     S : array of shape (d, d)
-        A covariance: symmetric, positive semidefinite, with positive diagonal.
+        A covariance matrix: symmetric, positive semidefinite, with positive diagonal.
     penalty : float
-        > 0. The diagonal is not penalised.
-    tol : float
-        Ends when no entry of W moves by more than ``tol * penalty`` in a sweep.
+        The strength of the penalty, positive. The diagonal is not penalised.
+    tol : float, default=1e-4
+        The iteration stops when no entry of W changes by more than ``tol * penalty`` in a sweep.
 
     Returns
     -------
     B, W : arrays of shape (d, d), or None
-        ``K_jk = -B_jk K_jj``, so ``B_jk`` is not zero where ``K_jk`` is not; W is the inverse of K. None if it did not
-        converge.
+        ``K_jk = -B_jk K_jj`` for j != k, so B and K have the same zeros off the diagonal; W is the inverse of K. None
+        if the iteration did not converge.
     """
     S = np.ascontiguousarray(S, dtype=np.float64)
     diagonal = np.diag(S).copy()
@@ -63,13 +64,13 @@ def graphical_lasso(S: np.ndarray, penalty: float, tol: float = 1e-4) -> tuple[n
 
 @compiled
 def sweep(S, diagonal, penalty, W, B, tolerance):
-    """Solve for each column of W in turn. Returns the largest move of an entry, infinity if W lost its positivity."""
+    """Solve for each column of W in turn; return the largest change of an entry, or inf if W is no longer positive."""
     d = len(diagonal)
     moved = 0.0
     w = np.empty(d)
     for j in range(d):
         regress(S, diagonal, penalty, W, B, tolerance, j, w)
-        left = diagonal[j]  # of the variance of column j, once the others have explained theirs
+        left = diagonal[j]  # the variance of column j that the other columns do not explain
         for k in range(d):
             left -= w[k] * B[j, k]
             moved = max(moved, abs(w[k] - W[j, k]))
@@ -82,7 +83,7 @@ def sweep(S, diagonal, penalty, W, B, tolerance):
 
 @inlined
 def regress(S, diagonal, penalty, W, B, tolerance, j, w):
-    """The lasso of column j on the others, by coordinate descent from the last one: beta into B_j, W beta into w."""
+    """The lasso of column j on the others, by warm-started coordinate descent: beta into B_j, W beta into w."""
     d = len(diagonal)
     for i in range(d):
         w[i] = 0.0

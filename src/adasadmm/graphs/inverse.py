@@ -1,68 +1,80 @@
-"""The paper's graph: an edge wherever the sparse inverse covariance of the columns is not zero.
+"""The paper's graph: an edge for every non-zero entry of the sparse inverse covariance of the columns.
 
-Around the graphical lasso stand the choice of the penalty, the splitting into blocks, and a ladder of simpler estimates
-for data from which the inverse cannot be computed.
+This module chooses the penalty of the graphical lasso, splits the problem into independent blocks, and falls back to
+simpler estimates if the inverse cannot be computed.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from .._core.threads import one_blas_thread
-from .columns import ZERO, Columns, alone, column_names, covariance, describe, nearest
+from .columns import ZERO, Columns, Data, Names, column_names, covariance, describe, isolated, nearest
 from .edges import Graph, GraphWarning
 from .graphical import graphical_lasso
 
 __all__ = ["glasso", "learn", "neighbourhoods", "search", "sparse_inverse"]
 
-LARGEST = 2000  # more columns: nearest neighbours instead
-SHRINK = 0.1  # how far the second rung of the ladder moves the covariance towards its diagonal
-SOLVES = 10  # at most so many in a search for the penalty
-CLOSE = 0.1  # a search ends within this fraction of the edges asked for
+LARGEST = 2000  # with more columns, nearest neighbours are used
+SHRINK = 0.1  # shrinkage of the covariance towards its diagonal, in the first fallback
+SOLVES = 10  # limit of graphical lassos in a search for the penalty
+CLOSE = 0.1  # the search ends within this fraction of the target number of edges
 _FAILURES = (FloatingPointError, np.linalg.LinAlgError, ValueError)
 
-Pairs = np.ndarray | None  # (E, 2) places that are not zero; None: could not be computed
+Pairs = np.ndarray | None  # (E, 2) positions of non-zero entries; None if the estimate failed
 
 
-def glasso(X: Any, *, penalty: Any = None, edges: int | None = None, sample_weight: Any = None) -> Graph:
-    """Join the columns whose entry in the sparse inverse covariance is not zero, as the paper does.
+def glasso(
+    X: Data,
+    *,
+    penalty: float | str | None = None,
+    edges: int | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Graph:
+    """Learn a graph by the graphical lasso: join the columns with a non-zero entry in the sparse inverse covariance.
 
-    The covariance, not the correlation, is inverted: bring columns of different units to one scale before.
+    This is the paper's graph. Two columns are joined if they are correlated given all other columns. The covariance is
+    inverted, not the correlation, so columns in different units should be scaled first.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n, d)
-        Above d = 2,000 the graph is that of nearest neighbours (`knn`), with a warning.
+    X : array-like, sparse matrix or source of shape (n, d)
+        The rows. If d > 2,000, the nearest-neighbour graph (`knn`) is returned with a warning.
     penalty : float or "cv", optional
-        The strength of the graphical lasso, in units of the covariance; "cv" asks scikit-learn's ``GraphicalLassoCV``
-        (X dense in memory). By default the one that gives about ``edges`` edges.
+        The penalty of the graphical lasso [1]_, in units of the covariance. ``"cv"`` chooses it by scikit-learn's
+        ``GraphicalLassoCV``, with X in memory. By default, the penalty that gives about ``edges`` edges.
     edges : int, optional
-        The number of edges to aim at. By default twice the number of columns that vary.
+        The target number of edges. By default, twice the number of columns that vary.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows: a weight is a repetition.
+        Sample weights. A weight of 2 is the same as repeating the row.
 
     Returns
     -------
     graph : Graph
-        All weights are 1, as in the paper. ``graph.notes`` tells the penalty, and what could not be estimated.
+        The graph, with unit weights as in the paper. ``graph.notes`` gives the penalty, and estimates that failed.
 
     Warns
     -----
     GraphWarning
-        If the inverse of the covariance could not be computed and another estimate took its place: the shrunk
-        covariance, its correlation, a lasso of each column on the others, or nearest neighbours.
+        If the inverse covariance could not be computed and another estimate replaced it: the inverse of the shrunk
+        covariance, that of the shrunk correlation, a lasso of each column on the others [4]_, or nearest neighbours.
+
+    See Also
+    --------
+    knn : Learn the graph from correlations alone.
 
     Notes
     -----
-    Columns that ``|S_ij| > penalty`` does not connect are not connected in the inverse either [2]_, [3]_, so each block
-    is solved alone, and exactly. The number of such pairs is near the number of edges, which makes the search for the
-    penalty short.
+    The connected components of the pairs with ``|S_ij| > penalty`` are those of the inverse [2]_, [3]_, so each
+    component is solved separately and exactly. The number of such pairs is close to the number of edges, which makes
+    the search for the penalty short.
 
     References
     ----------
@@ -93,38 +105,44 @@ def glasso(X: Any, *, penalty: Any = None, edges: int | None = None, sample_weig
 
 
 def learn(
-    X: Any, names: Sequence[Any] | None, *, penalty: Any = None, edges: int | None = None, sample_weight: Any = None
+    X: Data,
+    names: Names,
+    *,
+    penalty: float | str | None = None,
+    edges: int | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Graph:
-    """`glasso`, with the names that its notes should use."""
+    """`glasso`, with the feature names to use in its notes."""
     _check_choice(penalty, edges)
+    strength = None if isinstance(penalty, str) else penalty
     columns = describe(X, sample_weight)
     d, kept = len(columns.usable), np.flatnonzero(columns.usable)
     if d > LARGEST:
-        said = f"{d:,} columns are too many for a sparse inverse covariance (at most {LARGEST:,})"
+        said = f"{d:,} columns are too many for a sparse inverse covariance (limit: {LARGEST:,})"
         return _instead(nearest(columns, 3, names), said, "nearest neighbours")
-    notes = alone(columns, names)
+    notes = isolated(columns, names)
     if len(kept) < 2:
-        return Graph((), None, d, (*notes, "fewer than two columns vary: nothing to join"))
+        return Graph((), None, d, (*notes, "fewer than two columns vary, so there are no edges"))
     with np.errstate(all="ignore"), one_blas_thread():
         S = covariance(columns)[np.ix_(kept, kept)]
         if penalty == "cv":
-            penalty = _cross_validated(columns, kept)
-            if penalty is None:
-                notes += ("cross-validation found no penalty: one that gives a number of edges instead",)
+            strength = _cross_validated(columns, kept)
+            if strength is None:
+                notes += ("cross-validation found no penalty; it is chosen by the number of edges instead",)
                 warnings.warn(notes[-1], GraphWarning, stacklevel=3)
         target = min(2 * len(kept) if edges is None else int(edges), len(kept) * (len(kept) - 1) // 2)
-        pairs, said, failed = _climb(S, penalty, target)
+        pairs, said, failed = _climb(S, strength, target)
     if pairs is None:
         graph = nearest(columns, 3, names)
     else:
         graph = Graph(kept[pairs], None, d, (*notes, said))
     if failed:
-        return _instead(graph, f"could not be computed: {'; '.join(failed)}", said)
+        return _instead(graph, f"could not compute the {'; the '.join(failed)}", said)
     return graph
 
 
 class Rung(NamedTuple):
-    """A step of the ladder: a matrix of covariances, and what finds the pairs in it at a penalty."""
+    """An estimate of the graph: a covariance or correlation matrix, and the function that finds its pairs."""
 
     name: str
     matrix: np.ndarray
@@ -132,7 +150,7 @@ class Rung(NamedTuple):
 
 
 def _ladder(S: np.ndarray) -> Iterator[Rung]:
-    """From what the paper does towards what always works."""
+    """The estimates in the order in which they are tried: the paper's first, the most robust last."""
     yield Rung("sparse inverse covariance", S, sparse_inverse)
     S = (1.0 - SHRINK) * S + SHRINK * np.diag(np.diag(S))
     yield Rung(f"sparse inverse of the covariance shrunk by {SHRINK:g} towards its diagonal", S, sparse_inverse)
@@ -143,8 +161,8 @@ def _ladder(S: np.ndarray) -> Iterator[Rung]:
 
 
 def _climb(S: np.ndarray, penalty: float | None, target: int) -> tuple[Pairs, str, list[str]]:
-    """The pairs of the first rung that holds, what to say of them, and the rungs that did not hold."""
-    unit = float(np.mean(np.diag(S)))  # in this unit one penalty serves covariances and correlations
+    """The pairs of the first estimate that succeeds, a note about them, and the estimates that failed."""
+    unit = float(np.mean(np.diag(S)))  # scaled by it, covariances and correlations take the same penalty
     failed: list[str] = []
     for rung in _ladder(S / unit):
         if penalty is None:
@@ -152,27 +170,27 @@ def _climb(S: np.ndarray, penalty: float | None, target: int) -> tuple[Pairs, st
         else:
             strength, pairs = penalty / unit, rung.pairs(rung.matrix, penalty / unit)
         if pairs is not None:
-            asked = f", {target:,} asked for" if penalty is None else ""
+            asked = f" (target {target:,})" if penalty is None else ""
             said = f"{rung.name}, penalty {strength * unit:.4g}: edges {len(pairs):,}{asked}"
-            return pairs, said if strength else "no two columns are correlated: nothing to join", failed
+            return pairs, said if strength else "no two columns are correlated, so there are no edges", failed
         failed.append(rung.name)
     return None, "nearest neighbours", failed
 
 
 def search(S: np.ndarray, target: int, solve: Callable[[np.ndarray, float], Pairs]) -> tuple[float, Pairs]:
-    """The penalty whose pairs are nearest in number to the target.
+    """The penalty for which the number of pairs is closest to the target, and the pairs.
 
-    A penalty is sought by its rank, the number of covariances that exceed it. The number of edges is nearly
-    proportional to the rank, so the next rank is the last one times what is missing, kept between those known as too
-    low and too high. A failed solve counts as too high; a search that has failures and less than half of the target
-    has failed.
+    The search is over the rank of the penalty: the number of covariances that exceed it. The number of pairs is nearly
+    proportional to the rank, so the next rank is the last one times target / pairs, kept within the bracket found so
+    far. A failed solve counts as too many pairs. The search fails if a solve failed and the best result has less than
+    half of the target.
     """
     deviation = np.sqrt(np.diag(S))
     above = np.triu(np.abs(S) > ZERO * deviation * deviation[:, None], 1)
     sizes = np.sort(np.abs(S[above]))[::-1]
     if not len(sizes):
         return 0.0, np.empty((0, 2), dtype=np.int64)
-    steps = np.flatnonzero(sizes[1:] < (1.0 - 1e-9) * sizes[:-1])  # equal covariances exceed a penalty together
+    steps = np.flatnonzero(sizes[1:] < (1.0 - 1e-9) * sizes[:-1])  # equal covariances have one rank
     ranks = np.append(steps + 1, len(sizes))
     sizes = np.append(sizes, sizes[-1:] / 4.0)
     low, high, rank = -1, len(ranks), target
@@ -201,7 +219,7 @@ def _distance(pairs: np.ndarray, target: int) -> float:
 
 
 def sparse_inverse(S: np.ndarray, penalty: float) -> Pairs:
-    """The places where the graphical lasso's inverse is not zero, block by block of ``|S_ij| > penalty``."""
+    """The non-zero entries of the graphical lasso's inverse, for each component of ``|S_ij| > penalty`` separately."""
     above = np.abs(S) > penalty
     np.fill_diagonal(above, False)
     _, block = connected_components(above, directed=False)
@@ -218,9 +236,9 @@ def sparse_inverse(S: np.ndarray, penalty: float) -> Pairs:
 
 
 def neighbourhoods(R: np.ndarray, penalty: float) -> Pairs:
-    """The pairs (i, j) where the lasso of column i on the others uses j, or that of j uses i.
+    """Neighbourhood selection: pairs (i, j) for which the lasso of column i on the others uses j, or vice versa.
 
-    The lasso sees the columns only through their correlations R, so the root of R stands for X.
+    The lasso depends on X only through the correlations R, so it is run on the square root of R.
     """
     from sklearn.linear_model import Lasso
 
@@ -241,15 +259,15 @@ def neighbourhoods(R: np.ndarray, penalty: float) -> Pairs:
 
 
 def _cross_validated(columns: Columns, kept: np.ndarray) -> float | None:
-    """The penalty of the best likelihood on rows left out; None where scikit-learn finds none.
+    """The penalty with the best likelihood on held-out rows; None if scikit-learn fails.
 
-    Rows times the root of their weight have the weighted covariance, so that weights need no copies of rows.
+    Rows scaled by the square roots of their weights have the weighted covariance.
     """
     from sklearn.covariance import GraphicalLassoCV
     from sklearn.model_selection import KFold
 
-    if columns.rows is None:
-        raise ValueError("penalty='cv' needs rows in memory, X is a source: give a number, or the number of edges")
+    if columns.rows is None or columns.weights is None:
+        raise ValueError("penalty='cv' needs X in memory, got a source: pass a number, or the number of edges")
     rows = columns.rows[:, kept]
     Z = (rows.toarray() if hasattr(rows, "toarray") else rows) - columns.mean[kept]
     unit = float(np.mean(columns.variance[kept]))
@@ -263,17 +281,18 @@ def _cross_validated(columns: Columns, kept: np.ndarray) -> float | None:
         return None
 
 
-def _check_choice(penalty: Any, edges: Any) -> None:
+def _check_choice(penalty: float | str | None, edges: int | None) -> None:
     if penalty is not None and edges is not None:
-        raise ValueError(f"give penalty or edges, not both: got penalty={penalty!r} and edges={edges!r}")
+        raise ValueError(f"pass penalty or edges, not both: got penalty={penalty!r} and edges={edges!r}")
     number = isinstance(penalty, (int, float, np.number)) and not isinstance(penalty, bool)
-    if not (penalty is None or (isinstance(penalty, str) and penalty == "cv") or (number and 0 < penalty < np.inf)):
+    positive = number and 0 < float(penalty) < np.inf  # type: ignore[arg-type]
+    if not (penalty is None or (isinstance(penalty, str) and penalty == "cv") or positive):
         raise ValueError(f"penalty must be a number > 0, 'cv' or None, got {penalty!r}")
     if edges is not None and (isinstance(edges, bool) or not isinstance(edges, (int, np.integer)) or edges < 1):
         raise ValueError(f"edges must be a whole number >= 1, got {edges!r}")
 
 
 def _instead(graph: Graph, why: str, used: str) -> Graph:
-    """The graph that took the place of the one asked for: said in a warning and in its notes."""
-    warnings.warn(f"{why}. Used instead: {used}", GraphWarning, stacklevel=4)
+    """Return the graph that replaces the requested one, with a warning and a note that say so."""
+    warnings.warn(f"{why}; using {used} instead", GraphWarning, stacklevel=4)
     return replace(graph, notes=(why, *graph.notes))

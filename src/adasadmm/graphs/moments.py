@@ -1,4 +1,4 @@
-"""Moments of the columns of a source, added up block by block."""
+"""Moments of the columns of a source, accumulated block by block."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..sources import Piece, Source
 
 __all__ = ["moments"]
 
-MOST_COLUMNS = 8000  # a covariance of so many takes 512 MiB
+MOST_COLUMNS = 8000  # their covariance matrix takes 512 MiB
 
 
 def moments(source: Source) -> tuple[Any, ...]:
-    """The fields of `Columns`, in one pass: without rows and their weights, but with the covariances.
+    """The fields of `Columns` in one pass over the rows: covariances instead of rows and weights.
 
-    Sums of products are taken about the mean of the first block, so that a large mean costs no digits.
+    Products are summed about the mean of the first block, so a large mean causes no cancellation.
     """
     d = source.shape[1]
     if d > MOST_COLUMNS:
         raise ValueError(
-            f"a graph over {d:,} columns cannot be learnt from a source, which takes the covariance of all of them (at "
-            f"most {MOST_COLUMNS:,}): give the graph, or learn it from some rows in memory"
+            f"a graph over {d:,} columns cannot be learnt from a source: it needs the covariance matrix of all columns "
+            f"(at most {MOST_COLUMNS:,}). Pass a graph, or learn one from a sample of the rows in memory"
         )
     with np.errstate(all="ignore"), one_blas_thread():
         found = (centre for part in range(len(source)) for centre in source.each(centre_of, parts=[part]))
@@ -48,12 +48,12 @@ def moments(source: Source) -> tuple[Any, ...]:
 
 
 def centre_of(piece: Piece, remembered: dict) -> np.ndarray | None:
-    """The mean of the first rows of a block that have a weight; None where none has."""
+    """The mean of the first rows of positive weight in a block; None if all weights are zero."""
     return next((block.mean(axis=0) for block, _ in _weighted(piece)), None)
 
 
 def sums_about(piece: Piece, remembered: dict, centre: np.ndarray) -> tuple[Any, ...]:
-    """The weight of a block, its first and second moments about a centre, and the least and the most in each column."""
+    """The total weight of a block, its moments about a centre, and the minimum and maximum of each column."""
     d = len(centre)
     total, first, second = 0.0, np.zeros(d), np.zeros((d, d))
     least, most = np.full(d, np.inf), np.full(d, -np.inf)
@@ -68,7 +68,7 @@ def sums_about(piece: Piece, remembered: dict, centre: np.ndarray) -> tuple[Any,
 
 
 def _weighted(piece: Piece) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The rows of a block that have a weight, some at a time as a dense array, and their weights."""
+    """Dense arrays of the rows of positive weight in a block, a slice at a time, with their weights."""
     n, d = piece.X.shape
     weight = np.ones(n) if piece.weight is None else piece.weight
     for rows in _slices(n, d):
@@ -79,6 +79,6 @@ def _weighted(piece: Piece) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def _slices(n: int, d: int) -> list[slice]:
-    """Pieces of a block that are made dense: 16 MiB each."""
+    """Slices of a block, each 16 MiB as a dense array."""
     step = max(1, 2**21 // d)
     return [slice(first, min(first + step, n)) for first in range(0, n, step)]
