@@ -136,7 +136,7 @@ def _guarded(command: Any) -> Any:
 
     def run(options: argparse.Namespace) -> int:
         from ..models import ModelError
-        from ..sources._base import BadRow
+        from ..sources import BadRow
 
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # the source saw to them
         try:
@@ -231,7 +231,7 @@ def _predict(options: argparse.Namespace) -> int:
         source = source_of(
             options.files, options, features=model.n_features_in_, names=names, target=options.target or False
         )
-        pieces = source.pieces()
+        pieces = source.raw_blocks()
     with written(options.out) as file:
         cli_stream.predictions(model, pieces, file)
     return 0

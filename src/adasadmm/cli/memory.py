@@ -57,7 +57,7 @@ def check_targets(model: Any, source: Source) -> None:
 
 def gathered(source: Source) -> tuple[Any, np.ndarray | None]:
     """All rows of a source, and their targets where it has any."""
-    pieces = list(source.pieces())
+    pieces = list(source.raw_blocks())
     blocks = [plain(piece.X) for piece in pieces]
     X = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
     targets = [piece.y for piece in pieces if piece.y is not None]

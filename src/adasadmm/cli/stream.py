@@ -14,8 +14,7 @@ from .. import losses
 from ..estimators import _predicting
 from ..estimators._fitting import as_loss
 from ..linalg.matrices import plain
-from ..sources import Piece, SourceError
-from ..sources._base import Faults
+from ..sources import Faults, RawBlock, SourceError
 from ..sources._svmlight import SvmlightSource
 from ..sources._text import chunks_of_lines
 from .memory import last_step, scaled_rows
@@ -26,13 +25,13 @@ BLOCK = 1000  # rows of a stream that are learnt together
 STREAM = "standard input"
 
 
-def pieces(stream: Any, options: Any, features: int | None, faults: Faults | None = None) -> Iterator[Piece]:
+def pieces(stream: Any, options: Any, features: int | None, faults: Faults | None = None) -> Iterator[RawBlock]:
     """svmlight lines from a stream, as they come."""
     if features is None:
         raise SourceError("a stream does not tell how many features there will be: give --n-features")
     parser = SvmlightSource([], options.zero_based, n_features=features)
     faults = Faults(options.on_bad_row) if faults is None else faults
-    return parser.parsed(chunks_of_lines(stream, BLOCK, STREAM), STREAM, faults)
+    return parser.parse_chunks(chunks_of_lines(stream, BLOCK, STREAM), STREAM, faults)
 
 
 def learn(model: Any, stream: Any, options: Any) -> dict[str, Any]:
@@ -63,7 +62,7 @@ def learn(model: Any, stream: Any, options: Any) -> dict[str, Any]:
     if missing:
         raise SourceError(f"standard input has no row of class {missing[0]:g}; --classes names those that occur")
     if faults.count:
-        print(f"adasadmm: warning: {faults.count} bad rows skipped: {'; '.join(faults.told[:3])}", file=sys.stderr)
+        print(f"adasadmm: warning: {faults.count} bad rows skipped: {'; '.join(faults.messages[:3])}", file=sys.stderr)
     seconds = time.perf_counter() - begin
     figures = {"rows": total.rows, "features": options.n_features, "skipped": faults.count, "seconds": seconds}
     return {**figures, "progressive": total.figures()}
@@ -111,14 +110,14 @@ def judge(model: Any, source: Any) -> dict[str, float]:
     """Mean loss, and the rate of errors or the root of the mean square, over a source."""
     linear = last_step(model)
     score = Score(linear, linear.classes_ if is_classifier(linear) else None)
-    for piece in source.pieces():
+    for piece in source.raw_blocks():
         if piece.y is None:
             raise SourceError(f"{piece.place} has no targets")
         score.add(_predicting.scores(linear, scaled_rows(model, plain(piece.X))), piece.y)
     return score.figures()
 
 
-def predictions(model: Any, blocks: Iterable[Piece], file: Any) -> None:
+def predictions(model: Any, blocks: Iterable[RawBlock], file: Any) -> None:
     """A line for each row: the prediction and, of a classifier, the score of each linear function; empty for a gap."""
     classifies = is_classifier(model)
     several = classifies and len(model.classes_) > 2
@@ -128,7 +127,7 @@ def predictions(model: Any, blocks: Iterable[Piece], file: Any) -> None:
     for piece in blocks:
         lines = _lines(model, plain(piece.X), classifies) if piece.X.shape[0] else []
         written = 0
-        for gap in getattr(piece, "gaps", ()):
+        for gap in piece.gaps:
             file.writelines(line + "\n" for line in (*lines[written:gap], empty))
             written = gap
         file.writelines(line + "\n" for line in lines[written:])

@@ -24,14 +24,14 @@ def scores(model: Any, X: Any) -> np.ndarray:
             f"{X!r} has {X.shape[1]} features, the model was fitted to {len(coef)}; where the last ones are all 0, "
             f"say n_features={len(coef)}"
         )
-    return np.concatenate([np.asarray(plain(piece.X) @ coef) for piece in X.pieces()]) + model.intercept_
+    return np.concatenate([np.asarray(plain(piece.X) @ coef) for piece in X.raw_blocks()]) + model.intercept_
 
 
 def targets(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
     """y and the weights; those of a source where none are given."""
     if not isinstance(X, Source) or y is not None:
         return y, sample_weight
-    pieces = [(piece.y, piece.weight) for piece in X.pieces()]
+    pieces = [(piece.y, piece.weight) for piece in X.raw_blocks()]
     if any(found is None for found, _ in pieces):
         raise SourceError(f"{X!r} has no targets to compare with")
     weights = None if pieces[0][1] is None else np.concatenate([weight for _, weight in pieces])

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.threads import one_blas_thread
 from ..linalg import matrices
-from ..sources import Piece, Source
+from ..sources import RawBlock, Source
 
 __all__ = ["moments"]
 
@@ -28,7 +28,7 @@ def moments(source: Source) -> tuple[Any, ...]:
             f"most {MOST_COLUMNS:,}): give the graph, or learn it from some rows in memory"
         )
     with np.errstate(all="ignore"), one_blas_thread():
-        found = (centre for part in range(len(source)) for centre in source.each(centre_of, parts=[part]))
+        found = (centre for k in range(len(source)) for centre in source.each(centre_of, partitions=[k]))
         centre = next((centre for centre in found if centre is not None), None)
         if centre is None:
             raise ValueError(f"a graph cannot be learnt from {source!r}: all rows have weight 0")
@@ -47,12 +47,12 @@ def moments(source: Source) -> tuple[Any, ...]:
     return None, None, centre + off, variance, most == least, usable, covariance
 
 
-def centre_of(piece: Piece, remembered: dict) -> np.ndarray | None:
+def centre_of(piece: RawBlock, remembered: dict) -> np.ndarray | None:
     """The mean of the first rows of a block that have a weight; None where none has."""
     return next((block.mean(axis=0) for block, _ in _weighted(piece)), None)
 
 
-def sums_about(piece: Piece, remembered: dict, centre: np.ndarray) -> tuple[Any, ...]:
+def sums_about(piece: RawBlock, remembered: dict, centre: np.ndarray) -> tuple[Any, ...]:
     """The weight of a block, its first and second moments about a centre, and the least and the most in each column."""
     d = len(centre)
     total, first, second = 0.0, np.zeros(d), np.zeros((d, d))
@@ -67,7 +67,7 @@ def sums_about(piece: Piece, remembered: dict, centre: np.ndarray) -> tuple[Any,
     return total, first, second, least, most
 
 
-def _weighted(piece: Piece) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _weighted(piece: RawBlock) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The rows of a block that have a weight, some at a time as a dense array, and their weights."""
     n, d = piece.X.shape
     weight = np.ones(n) if piece.weight is None else piece.weight
