@@ -1,16 +1,16 @@
-"""Sources of files: svmlight, Parquet, Arrow and CSV."""
+"""Sources of files: svmlight, Parquet, Arrow and CSV. The readers are imported when they are needed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from .._core.files import MOST_EXPANSION
-from ._arrow import ArrowSource, ParquetSource, Target
 from ._base import Settings, Source
-from ._csv import CsvSource
 from ._paths import Paths, kind_of, resolved
-from ._svmlight import SvmlightSource
+
+if TYPE_CHECKING:
+    from ._arrow import Target
 
 __all__ = ["arrow", "csv", "open", "parquet", "svmlight"]
 
@@ -56,6 +56,8 @@ def svmlight(
     >>> source.shape, source.summary.labels
     ((2, 3), {-1.0: (1, 1.0), 1.0: (1, 1.0)})
     """
+    from ._svmlight import SvmlightSource
+
     text: dict[str, Any] = {"block_bytes": block_bytes, "most_expansion": most_expansion}
     return SvmlightSource(resolved(paths, "svmlight"), zero_based, n_features=n_features, **text, **settings)
 
@@ -103,6 +105,8 @@ def parquet(
     >>> len(source), source.shape, source.feature_names
     (2, (3, 2), ['age', 'height'])
     """
+    from ._arrow import ParquetSource
+
     return ParquetSource(resolved(paths, "parquet"), columns, target, weight, block_rows, **settings)
 
 
@@ -143,6 +147,8 @@ def arrow(
     >>> sources.arrow(path, columns=["height"]).shape
     (3, 1)
     """
+    from ._arrow import ArrowSource
+
     return ArrowSource(resolved(paths, "arrow"), columns, target, weight, block_rows, **settings)
 
 
@@ -186,6 +192,8 @@ def csv(
     >>> source.feature_names, source.summary.labels
     (['age', 'height'], {'no': (1, 1.0), 'yes': (1, 1.0)})
     """
+    from ._csv import CsvSource
+
     text: dict[str, Any] = {"block_bytes": block_bytes, "most_expansion": most_expansion}
     return CsvSource(resolved(paths, "csv"), columns, target, weight, delimiter, **text, **settings)
 

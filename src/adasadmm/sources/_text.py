@@ -50,7 +50,7 @@ class TextSettings(Settings, total=False):
 
 
 class Chunk(NamedTuple):
-    """Whole lines. ``line`` counts up to the number of the first one; only error messages need it."""
+    """Whole lines. ``line()`` is the number of the first one, a function because counting reads the file up to there."""
 
     data: bytes
     line: Callable[[], int]
@@ -125,7 +125,7 @@ def chunk_at(path: str, start: int, size: int) -> Chunk:
 
 
 def rest_of_line(stream: BinaryIO, place: str) -> bytes:
-    """The stream up to the end of its line; a line beyond all measure is an error, not a full memory."""
+    """The stream up to the end of its line; lines of more than 64 MiB raise an error, lest they fill the memory."""
     rest = stream.readline(LONGEST_LINE)
     if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
         raise SourceError(f"{place} has a line of more than {LONGEST_LINE // 2**20} MiB: {rest[:40]!r}...")
