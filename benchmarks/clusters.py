@@ -91,7 +91,7 @@ def objectives() -> str:
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
-def sparse_part(number: int, rows: int):
+def sparse_partition(number: int, rows: int):
     """Rows with ten numbers of 2,000, made where they are used."""
     rng = np.random.default_rng(number)
     indices = rng.integers(FEATURES, size=10 * rows)
@@ -102,9 +102,7 @@ def sparse_part(number: int, rows: int):
 
 
 def generated(rows: int, partitions: int):
-    from adasadmm.sources import Source
-    from adasadmm.sources._base import Piece
-    from adasadmm.sources._gate import checked
+    from adasadmm.sources import RawBlock, Source, check_block
 
     class Generated(Source):
         def __len__(self):
@@ -113,8 +111,9 @@ def generated(rows: int, partitions: int):
         def __repr__(self):
             return "generated rows"
 
-        def _read(self, part, faults):
-            yield checked(Piece(*sparse_part(part, rows // partitions), None, f"part {part}"), FEATURES, 0, faults)
+        def read_rows(self, partition, faults):
+            X, y = sparse_partition(partition, rows // partitions)
+            yield check_block(RawBlock(X, y, None, f"partition {partition}"), FEATURES, faults)
 
     return Generated(FEATURES)
 

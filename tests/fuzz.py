@@ -177,7 +177,7 @@ def rows_of(kind, **settings):
     def read(path, number):
         on_bad_row = ("stop", "skip")[number % 2]
         source = getattr(sources, kind)(path, on_bad_row=on_bad_row, prefetch=number % 16 == 0, **settings)
-        return source.shape, sum(piece.X.shape[0] for piece in source.pieces())
+        return source.shape, sum(piece.X.shape[0] for piece in source.raw_blocks())
 
     return read
 

@@ -98,8 +98,12 @@ def test_a_wrong_call_is_one_line_and_exit_code_2(command, message, capsys):
         (["fit", "none.csv", "--model", "m"], 2, "there is no file none.csv"),
         (["fit", "rows.xlsx", "--model", "m"], 2, "rows.xlsx cannot be read: save the rows as .csv"),
         (["fit", "rows.csv", "--model", "m"], 2, "name the target column"),
-        (["fit", "rows.csv", "--target", "outcome", "--model", "m"], 1, "column 'id' holds 'p0', which is no number"),
-        (["fit", "rows.txt", "--model", "m"], 1, "no svmlight text; a table must have a name in .csv"),
+        (
+            ["fit", "rows.csv", "--target", "outcome", "--model", "m"],
+            1,
+            "column 'id' holds 'p0', which is not a number",
+        ),
+        (["fit", "rows.txt", "--model", "m"], 1, "not svmlight text; the name of a table must end in .csv"),
         (["fit", "hole.csv", "--target", "y", "--model", "m"], 1, "line 3: column 'b' is empty"),
         ([*FIT, "--loss", "squared"], 2, "are text, such as 'bad': use --loss hinge or logistic for classes"),
         (

@@ -101,7 +101,7 @@ def test_a_stream_tells_its_progressive_loss_and_is_partial_fit(folder, tmp_path
     assert float(second[1]) < 0.4
     assert second[3] == "2,000"
     same = GraphGuidedClassifier("chain", solver="ada-diag", alpha=0.001, l2=0.001, max_iter=2, random_state=0)
-    for piece in sources.svmlight(folder / "train.svm").pieces():
+    for piece in sources.svmlight(folder / "train.svm").raw_blocks():
         X = plain(piece.X)
         for half in (slice(0, 1000), slice(1000, 2000)):
             same.partial_fit(X[half], piece.y[half], classes=[-1, 1])
@@ -246,7 +246,7 @@ SKIP = "--on-bad-row skip to skip such rows"
     [
         ("a.csv", ["a,y", "x,1", "2,0"], [], f"'x,1'; use --drop A,B to ignore columns or {SKIP}"),
         ("a.csv", ["a,y", "1,1", "2,"], [], f"line 3: column 'y' is empty: '2,'; use {SKIP}"),
-        ("a.csv", ["a,y", "1,1", "2,x"], [], f"line 3: column 'y' holds 'x', which is no number: '2,x'; use {SKIP}"),
+        ("a.csv", ["a,y", "1,1", "2,x"], [], f"line 3: column 'y' holds 'x', which is not a number: '2,x'; use {SKIP}"),
         ("a.csv", ["a,y", "1,1", "2"], [], f"Expected 2 columns, got 1: 2: '2'; use {SKIP}"),
         (
             "a.svm",

@@ -1,6 +1,8 @@
 """Rows on the workers of a Dask cluster: the same bits as on one machine, whoever does the work, whoever is lost."""
 
 import contextlib
+import doctest
+import importlib
 import json
 import os
 import pickle
@@ -29,7 +31,7 @@ from adasadmm import (
     sources,
 )
 from adasadmm.cli import main
-from adasadmm.distributed._work import Told
+from adasadmm.distributed._work import Call
 from adasadmm.models import load_model
 from adasadmm.solvers import Batches, Point
 
@@ -209,8 +211,31 @@ def test_files_are_read_by_the_workers(client, rows, tmp_path):
     source = sources.svmlight(tmp_path / "rows.svm", block_bytes=30_000)
     spread = distributed.spread(source, client=client)
     assert spread.shape == (N, D) and len(spread) == len(source) > 2
-    read = np.concatenate([piece.y for piece in spread.pieces()])
+    read = np.concatenate([block.y for block in spread.raw_blocks()])
     np.testing.assert_array_equal(read, y)
+
+
+def test_partitions_without_rows_are_left_out(client, tmp_path):
+    """A line may be longer than a partition, which then has no line of its own."""
+    (tmp_path / "rows.svm").write_text(
+        "".join(f"{label} 1:0.25 2:{k}.125 3:1\n" for k, label in enumerate([1, -1] * 3))
+    )
+    source = sources.svmlight(tmp_path / "rows.svm", block_bytes=7)
+    spread = distributed.spread(source, client=client)
+    assert len(spread) == 6 < len(source)
+    assert spread.shape == source.shape == (6, 3)
+    assert [block.y.tolist() for block in spread.raw_blocks()] == [[1.0], [-1.0]] * 3
+
+
+def test_gaps_of_bad_rows_survive_views_and_workers(client):
+    X, y = np.arange(12.0).reshape(6, 2), np.array([1.0, -1.0] * 3)
+    X[[1, 4]] = np.nan
+    blocks = [(X[:3], y[:3]), (X[3:], y[3:])]
+    for given, expected in ((blocks, [(1,), (1,)]), (lambda: iter(blocks), [(1, 3)])):
+        source = sources.iterator(given, n_features=2, on_bad_row="mark")
+        with pytest.warns(sources.SourceWarning, match="2 bad rows skipped"):
+            spread = distributed.spread(source, client=client)
+        assert [block.gaps for block in spread.view(intercept=True).raw_blocks()] == expected
 
 
 @pytest.fixture
@@ -237,7 +262,7 @@ def test_a_round_sends_what_does_not_grow_with_the_rows(client):
         submit = client.submit
 
         def counting(function, *args, sent=sent, submit=submit, **keywords):
-            sent.append(sum(len(pickle.dumps(arg)) for arg in args if isinstance(arg, Told)))
+            sent.append(sum(len(pickle.dumps(arg)) for arg in args if isinstance(arg, Call)))
             return submit(function, *args, **keywords)
 
         client.submit = counting
@@ -248,6 +273,12 @@ def test_a_round_sends_what_does_not_grow_with_the_rows(client):
             del client.submit
         sizes.append(max(sent))
     assert sizes[1] < 1.1 * sizes[0]
+
+
+@pytest.mark.parametrize("name", ["", "._collections"])
+def test_the_examples_of_the_docstrings_run(name, no_client):
+    results = doctest.testmod(importlib.import_module(f"adasadmm.distributed{name}"))
+    assert results.failed == 0 and results.attempted > 0
 
 
 # --- what is wrong ---------------------------------------------------------------------------------------------------

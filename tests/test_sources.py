@@ -3,6 +3,7 @@
 import bz2
 import doctest
 import gzip
+import importlib
 import pickle
 import subprocess
 import sys
@@ -110,7 +111,7 @@ KINDS = (
 
 def gathered(source, parts=None):
     """All rows of a source as arrays."""
-    pieces = list(source.pieces(parts))
+    pieces = list(source.raw_blocks(parts))
     rows = [plain(piece.X) for piece in pieces]
     return np.vstack([r.toarray() if sp.issparse(r) else r for r in rows]), np.concatenate([p.y for p in pieces])
 
@@ -250,6 +251,15 @@ def test_a_bad_line_is_named_or_skipped(line, suffix, tmp_path):
     assert gathered(source)[1].tolist() == [1, -1, 1, 1, -1, 1]
 
 
+def test_a_view_keeps_the_gaps_of_bad_rows(data):
+    X, y = data[0][:6].copy(), data[1][:6]
+    X[[0, 3]] = np.nan
+    source = sources.arrays(X, y, block_rows=4, on_bad_row="mark")
+    with pytest.warns(SourceWarning, match="2 bad rows skipped"):
+        views = [source, source.view(intercept=True), source.view(targets=np.negative)]
+        assert [[block.gaps for block in view.raw_blocks()] for view in views] == 3 * [[(0, 2), ()]]
+
+
 def test_a_feature_beyond_those_told_is_a_bad_line(tmp_path):
     path = write_text(tmp_path / "rows.svm", GOOD + b"1 9:1\n")
     with pytest.raises(SourceError, match=r"line 4: an index beyond the 3 features: '1 9:1'"):
@@ -283,7 +293,7 @@ def test_parquet_files_that_do_not_fit_are_named(data, tmp_path):
         with pytest.raises(SourceError, match=rf"b\.parquet.*{message}"):
             sources.parquet(tmp_path)
     (tmp_path / "b.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-100])
-    with pytest.raises(SourceError, match=r"b\.parquet is no Parquet file"):
+    with pytest.raises(SourceError, match=r"b\.parquet is not a Parquet file"):
         sources.parquet(tmp_path)
     with pytest.raises(SourceError, match="has none of 'target', 'label', 'y': name the target column; it has 'x0'"):
         pq.write_table(table_of(X, y).drop_columns("target"), tmp_path / "b.parquet")
@@ -307,7 +317,7 @@ def test_a_value_that_is_missing_in_a_table_is_named_or_skipped(data, tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("1,2,x,-1", "column 'c' holds 'x', which is no number"),
+        ("1,2,x,-1", "column 'c' holds 'x', which is not a number"),
         ("1,2,-1", "Expected 4 columns, got 3"),
         ("1,,3,1", "column 'b' is empty"),
         ("1,2,3,", "column 'y' is empty"),
@@ -329,7 +339,7 @@ def test_a_bad_row_of_a_csv_file_is_named_or_skipped(row, message, tmp_path):
     ("content", "message"),
     [
         (b"a,b,a,y\n1,2,3,1\n", "has two columns 'a': rename one"),
-        (b",a,b,y\n0,1,2,1\n", r"column 1 has no name \(to_csv .*index=False.*--drop ''"),
+        (b",a,b,y\n0,1,2,1\n", r"column 1 has no name \(DataFrame\.to_csv .*index=False.*--drop ''"),
         (b"a;b;y\n1;2;1\n", "columns must be separated by commas, got 'a;b;y'"),
         ("a,b,y\n1,2,1\n".encode("utf-16"), "first line cannot be read: .*; save it as CSV UTF-8"),
         (b"\n1,2\n", "has no header"),
@@ -414,8 +424,10 @@ def test_a_file_that_changes_between_two_passes_is_noticed(tmp_path):
             problem.objective(np.ones(3))
 
 
-def test_the_examples_of_the_docstrings_run():
-    assert doctest.testmod(sources).failed == 0
+@pytest.mark.parametrize("name", ["", "._arrays", "._base", "._faults", "._files", "._gate", "._summary"])
+def test_the_examples_of_the_docstrings_run(name):
+    results = doctest.testmod(importlib.import_module(f"adasadmm.sources{name}"))
+    assert results.failed == 0 and results.attempted > 0
 
 
 # --- threads and memory ----------------------------------------------------------------------------------------------
@@ -435,7 +447,7 @@ def test_the_reading_thread_ends_with_its_consumer_and_passes_errors_on(data):
             yield X[k : k + 10], y[k : k + 10]
 
     source = sources.iterator(blocks, n_features=D)
-    pieces = source.pieces()
+    pieces = source.raw_blocks()
     next(pieces)
     assert len(reading_threads()) == 1
     pieces.close()
@@ -493,7 +505,7 @@ def test_fit_partial_fit_stream_and_file_give_the_same_bits(kind, every_kind, da
     memory = GraphGuidedClassifier("chain", **settings).fit(X, y)
     file = GraphGuidedClassifier("chain", **settings).fit(every_kind[kind]())
     stream = GraphGuidedClassifier("chain", **SETTINGS)
-    for piece in every_kind[kind]().pieces():
+    for piece in every_kind[kind]().raw_blocks():
         stream.partial_fit(plain(piece.X), piece.y, classes=[-1.0, 1.0])
     for model in (file, stream):
         np.testing.assert_array_equal(model.coef_, memory.coef_)

@@ -38,7 +38,7 @@ def schedule(run: Run, plan: Plan) -> tuple[Iterator[Segment], float]:
     """The segments of a run, and their length in epochs."""
     if run.solver.uses_all_rows:
         return _iterations(run, plan), float(math.ceil(plan.epochs))
-    if run.problem.spread:
+    if run.problem.on_workers:
         return _rounds(run, plan), plan.epochs
     if run.problem.source is not None:
         return _passes(run, plan), plan.epochs
@@ -127,7 +127,7 @@ def _epoch(run: Run, plan: Plan, epoch: int) -> Segment:
     if shuffled:
         partitions = rng.permutation(len(problem.source))
     left = round(min(plan.epochs - epoch, 1.0) * problem.n)
-    with contextlib.closing(problem.source.pieces(partitions)) as blocks:
+    with contextlib.closing(problem.source.raw_blocks(partitions)) as blocks:
         while left > 0:
             start = time.perf_counter()
             piece = next(blocks, None)

@@ -168,7 +168,7 @@ def _fingerprint(problem: Problem, settings: dict[str, object]) -> dict[str, str
     else:
         source = problem.source
         rows = {"source": (repr(source), len(source), source.summary, problem.first_rows)}
-        if source.lanes is not None:
+        if source.on_workers:
             rows["lanes"] = source.lanes
     parts = ("loss", "penalty", "A", "B", "b", "gamma", "w_set")
     return fingerprint(**rows, **{name: getattr(problem, name) for name in parts}, **settings)

@@ -6,7 +6,7 @@ min  1/n sum_i c_i loss(<x_i, w>, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v)   s.t.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +16,9 @@ from . import losses, penalties
 from .linalg import matrices, products
 from .linalg.matrices import CSR, as_csr, as_part, as_vector, to_scipy
 from .penalties.gates import as_gamma, as_penalty, as_set, checked
-from .sources import Piece, Source, blocks
-from .sources._base import Memory, OnOne, Through
-from .sources.blocks import Block, ToBlock
+from .sources import RawBlock, Source, blocks
+from .sources._calls import Memory, OnConvertedBlocks, OnSingleBlock, Work
+from .sources.blocks import Block, BlockConverter
 
 __all__ = ["Block", "NegativeIdentity", "Problem"]
 
@@ -181,9 +181,9 @@ class Problem:
     # --- the rows ----------------------------------------------------------------------------------------------------
 
     @property
-    def spread(self) -> bool:
-        """Whether the rows lie on the workers of a cluster."""
-        return self.source is not None and self.source.lanes is not None
+    def on_workers(self) -> bool:
+        """Whether the rows are on the workers of a cluster."""
+        return self.source is not None and self.source.on_workers
 
     def blocks(self) -> Iterator[tuple[slice, Block]]:
         """All rows, block after block, and which of the n they are: one block in memory, many from a source."""
@@ -192,27 +192,30 @@ class Problem:
         else:
             yield from blocks.of_source(self.source, self.loss)
 
-    def block_of(self, piece: Piece) -> Block:
+    def block_of(self, raw: RawBlock) -> Block:
         """What a source gave as a block of this problem."""
-        return blocks.of_piece(piece, self.source.summary, self.loss)
+        return blocks.of_raw_block(raw, self.source.summary, self.loss)
 
     def each(
-        self, function: Any, *common: Any, memory: Memory | None = None, parts: Sequence[int] | None = None
+        self, function: Any, *common: Any, memory: Memory | None = None, partitions: Sequence[int] | None = None
     ) -> Iterator[Any]:
         """``function(block, remembered, *common)`` for each block, in order, on the worker that has it (`Source.each`).
 
-        ``parts``, for blocks that are spread over workers: only these.
+        ``partitions``, for blocks on workers: only these.
         """
-        if self.spread:
-            chosen = range(len(self.source)) if parts is None else parts
-            yield from self.at(OnOne(function), [([part], common) for part in chosen], memory)
+        if self.on_workers:
+            chosen = range(len(self.source)) if partitions is None else partitions
+            yield from self.map_partitions(OnSingleBlock(function), [([k], common) for k in chosen], memory)
             return
         for k, (_, block) in enumerate(self.blocks()):
             yield function(block, {} if memory is None else memory.of(k), *common)
 
-    def at(self, function: Any, work: Sequence[Any], memory: Memory | None, shared: Any = None) -> Iterator[Any]:
-        """``function(blocks, remembered, *common)`` for each piece of work on blocks that are spread (`Source.at`)."""
-        return self.source.at(Through(ToBlock.of(self.source, self.loss), function), work, memory, shared)
+    def map_partitions(
+        self, function: Callable[..., Any], work: Sequence[Work], memory: Memory | None, shared: object = None
+    ) -> Iterator[Any]:
+        """``function(blocks, remembered, *common)`` for each work item, on the workers (`Source.map_partitions`)."""
+        convert = BlockConverter.of(self.source, self.loss)
+        return self.source.map_partitions(OnConvertedBlocks(convert, function), work, memory, shared)
 
     @property
     def first_rows(self) -> Block:

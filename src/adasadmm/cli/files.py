@@ -55,7 +55,7 @@ def _predict(options: argparse.Namespace) -> int:
         source = source_of(
             options.files, options, features=model.n_features_in_, names=names, target=options.target or False
         )
-        pieces = source.pieces()
+        pieces = source.raw_blocks()
     with open_output(options.out) as file:
         stream.predictions(model, pieces, file)
     return 0

@@ -134,7 +134,7 @@ def _fit(options: argparse.Namespace) -> int:
             "rows": found.rows,
             "features": found.features,
             "skipped": found.skipped,
-            "iterations" if _iterates(model.solver) else "epochs": int(model.n_iter_),
+            "iterations" if _iterates(options.solver) else "epochs": int(model.n_iter_),
             "objective": _last_objective(model),
             "relative_gap": _as_json(model.dual_gap_),
             "seconds": _seconds(model),

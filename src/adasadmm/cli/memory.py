@@ -81,7 +81,7 @@ def check_targets(model: Model, source: Source) -> None:
 
 def gathered(source: Source) -> tuple[Matrix, np.ndarray | None]:
     """Read all rows of a source, and its targets if it has any."""
-    pieces = list(source.pieces())
+    pieces = list(source.raw_blocks())
     blocks = [plain(piece.X) for piece in pieces]
     X = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
     targets = [piece.y for piece in pieces if piece.y is not None]

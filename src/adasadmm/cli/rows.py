@@ -53,7 +53,7 @@ def guarded(command: Run) -> Run:
 
     def run(options: argparse.Namespace) -> int:
         from ..models import ModelError
-        from ..sources._base import BadRow
+        from ..sources import BadRow
 
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # the source has checked them
         try:

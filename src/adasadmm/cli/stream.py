@@ -15,8 +15,7 @@ from .. import losses
 from ..estimators import _predicting
 from ..estimators._fitting import as_loss
 from ..linalg.matrices import plain
-from ..sources import Piece, Source, SourceError
-from ..sources._base import Faults
+from ..sources import Faults, RawBlock, Source, SourceError
 from ..sources._svmlight import SvmlightSource
 from ..sources._text import chunks_of_lines
 from .memory import Fitted, Matrix, Model, last_step, scaled_rows
@@ -29,13 +28,13 @@ STREAM = "standard input"
 
 def pieces(
     stream: BinaryIO, options: argparse.Namespace, features: int | None, faults: Faults | None = None
-) -> Iterator[Piece]:
+) -> Iterator[RawBlock]:
     """Parse svmlight lines from a stream as they arrive."""
     if features is None:
         raise SourceError("the number of features of a stream is not known in advance: give --n-features")
     parser = SvmlightSource([], options.zero_based, n_features=features)
     faults = Faults(options.on_bad_row) if faults is None else faults
-    return parser.parsed(chunks_of_lines(stream, BLOCK, STREAM), STREAM, faults)
+    return parser.parse_chunks(chunks_of_lines(stream, BLOCK, STREAM), STREAM, faults)
 
 
 def learn(model: Model, stream: BinaryIO, options: argparse.Namespace) -> dict[str, Any]:
@@ -69,7 +68,7 @@ def learn(model: Model, stream: BinaryIO, options: argparse.Namespace) -> dict[s
     if missing:
         raise SourceError(f"{STREAM} has no row of class {missing[0]:g}: list only classes that occur with --classes")
     if faults.count:
-        print(f"adasadmm: warning: {faults.count} bad rows skipped: {'; '.join(faults.told[:3])}", file=sys.stderr)
+        print(f"adasadmm: warning: {faults.count} bad rows skipped: {'; '.join(faults.messages[:3])}", file=sys.stderr)
     seconds = time.perf_counter() - begin
     figures = {"rows": total.rows, "features": options.n_features, "skipped": faults.count, "seconds": seconds}
     return {**figures, "progressive": total.figures()}
@@ -119,14 +118,14 @@ def judge(model: Fitted, source: Source) -> dict[str, float]:
     """Return the mean loss, and the error rate or the root mean squared error, over a source."""
     linear = last_step(model)
     score = Score(linear, linear.classes_ if is_classifier(linear) else None)
-    for piece in source.pieces():
+    for piece in source.raw_blocks():
         if piece.y is None:
             raise SourceError(f"{piece.place} has no targets")
         score.add(_predicting.scores(linear, scaled_rows(model, plain(piece.X))), piece.y)
     return score.figures()
 
 
-def predictions(model: Fitted, blocks: Iterable[Piece], file: TextIO) -> None:
+def predictions(model: Fitted, blocks: Iterable[RawBlock], file: TextIO) -> None:
     """Write one line per row: the prediction and, for a classifier, the scores; empty for an unreadable row."""
     classifies = is_classifier(model)
     several = classifies and len(model.classes_) > 2
@@ -136,7 +135,7 @@ def predictions(model: Fitted, blocks: Iterable[Piece], file: TextIO) -> None:
     for piece in blocks:
         lines = _lines(model, plain(piece.X), classifies) if piece.X.shape[0] else []
         written = 0
-        for gap in getattr(piece, "gaps", ()):
+        for gap in piece.gaps:
             file.writelines(line + "\n" for line in (*lines[written:gap], empty))
             written = gap
         file.writelines(line + "\n" for line in lines[written:])

@@ -1,15 +1,18 @@
 """Rows on the workers of a Dask cluster (needs the extra ``dask``).
 
-``spread`` puts the rows of Dask arrays or data frames, or of any source, on the workers, and is itself a source:
-`solve` and the estimators take it where they take X. Then a stochastic solver runs in rounds
-(`adasadmm.solvers.rounds`) and batch ADMM adds up what the blocks find (`adasadmm.solvers.batch`); rows never leave
-their workers.
+`spread` loads the rows of Dask arrays or data frames, or of any source, into the memory of the workers. The result is a
+source, which `Problem`, `solve` and the estimators take in place of X. Rows then never leave their workers: a
+stochastic solver runs in rounds (`adasadmm.solvers.rounds`), and batch ADMM adds up sums over the blocks
+(`adasadmm.solvers.admm`). The estimators' ``fit`` calls `source_of` itself if X is a Dask collection.
 
 Examples
 --------
+>>> import dask.array
 >>> from adasadmm import GraphGuidedClassifier, distributed
->>> from distributed import Client  # doctest: +SKIP
+>>> from distributed import Client
 >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
+>>> X = dask.array.random.default_rng(0).normal(size=(10_000, 20), chunks=(1000, 20))
+>>> y = X[:, 0] > 0
 >>> model = distributed.fit(GraphGuidedClassifier("chain"), X, y, client=client)  # doctest: +SKIP
 """
 
@@ -17,86 +20,145 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from ..sources import Source
-from ._collections import Collection, is_dask
-from ._spread import ClusterError, Spread
+from ._cluster import ClusterError, ClusterSource
+from ._collections import DaskCollection, DaskSource, is_dask
 
-__all__ = ["ClusterError", "Collection", "Spread", "connected", "fit", "is_dask", "source_of", "spread"]
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from ..checkpoints import Checkpoint
+
+__all__ = ["ClusterError", "ClusterSource", "DaskSource", "connected", "fit", "is_dask", "source_of", "spread"]
 
 ROUNDS = 16  # of an epoch
-MISSING = "this needs Dask: pip install 'adasadmm[dask]'"
+MISSING = "Dask is not installed: pip install 'adasadmm[dask]'"
+
+Estimator = TypeVar("Estimator")
 
 
 def fit(
-    estimator: Any,
-    X: Any,
-    y: Any = None,
-    sample_weight: Any = None,
+    estimator: Estimator,
+    X: DaskCollection | Source,
+    y: DaskCollection | None = None,
+    sample_weight: DaskCollection | None = None,
     *,
-    client: Any = None,
+    client: Client | None = None,
     lanes: int | None = None,
     rounds: int = ROUNDS,
-    checkpoint: Any = None,
+    checkpoint: Checkpoint | None = None,
     resume: bool = False,
-) -> Any:
-    """Fit an estimator to rows that are spread over the workers of a cluster.
+) -> Estimator:
+    """Fit an estimator to rows on the workers of a cluster.
 
     Parameters
     ----------
-    estimator : an estimator of adasadmm
-        Its ``solver`` chooses the method: "ada-diag" runs in rounds, "admm" is batch ADMM; "auto" takes batch ADMM up
-        to 2,000 features.
+    estimator : estimator of adasadmm
+        Its ``solver`` chooses the method: "ada-diag" runs in rounds, "admm" is batch ADMM, and "auto" is batch ADMM up
+        to 2,000 features and rounds above.
     X, y, sample_weight, client, lanes, rounds
         As for `spread`.
-    checkpoint, resume
-        As for the estimator's ``fit``: where the last common point is kept.
+    checkpoint : Checkpoint, optional
+        Where to save the run periodically.
+    resume : bool, default=False
+        Whether to continue from the checkpoint.
 
     Returns
     -------
     estimator
+        The estimator, fitted.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> from adasadmm import GraphGuidedRegressor, distributed
+    >>> from distributed import Client
+    >>> client = Client(processes=False, dashboard_address=None)  # doctest: +SKIP
+    >>> X = dask.array.random.default_rng(0).normal(size=(400, 3), chunks=(100, 3))
+    >>> model = distributed.fit(GraphGuidedRegressor("chain"), X, X.sum(axis=1), client=client)  # doctest: +SKIP
+    >>> model.coef_.shape  # doctest: +SKIP
+    (3,)
     """
     source = spread(X, y, sample_weight, client=client, lanes=lanes, rounds=rounds)
-    return estimator.fit(source, checkpoint=checkpoint, resume=resume)
+    return estimator.fit(source, checkpoint=checkpoint, resume=resume)  # type: ignore[attr-defined]
 
 
 def spread(
-    X: Any,
-    y: Any = None,
-    sample_weight: Any = None,
+    X: DaskCollection | Source,
+    y: DaskCollection | None = None,
+    sample_weight: DaskCollection | None = None,
     *,
-    client: Any = None,
+    client: Client | None = None,
     lanes: int | None = None,
     rounds: int = ROUNDS,
-) -> Spread:
-    """Put rows on the workers of a cluster.
+) -> ClusterSource:
+    """Load rows into the memory of the workers of a cluster.
 
     Parameters
     ----------
     X : Dask array or data frame, or a source
-        Each partition, or part of the source, becomes a block in the memory of a worker.
-    y, sample_weight : Dask arrays or series, optional
-        Partitioned as X. A source has its own.
+        Each partition becomes a block in the memory of a worker. The workers read files themselves, so they must see
+        them under the same paths.
+    y, sample_weight : Dask array or series, optional
+        Partitioned as X. A source has its own targets and weights.
     client : distributed.Client, optional
-        By default the current one.
+        The client of the cluster; by default the current one.
     lanes : int, optional
-        How many partitions a stochastic solver works on side by side; by default as many as the workers have threads.
-        The result depends on it, and on the partitions, but not on which worker does what.
-    rounds : int
-        How often in an epoch the lanes meet.
+        The number of partitions that a stochastic solver visits in parallel; by default the number of the workers'
+        threads. The result depends on it and on the partitions, but not on which worker does what.
+    rounds : int, default=16
+        The number of times in an epoch that the lanes are combined.
+
+    Returns
+    -------
+    ClusterSource
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import distributed, sources
+    >>> from distributed import Client
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> source = sources.arrays(X, np.sign(X[:, 0]), block_rows=100)
+    >>> with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as client:
+    ...     rows = distributed.spread(source, client=client)
+    ...     print(rows.shape, rows.on_workers, rows.lanes)
+    (400, 3) True Lanes(number=2, rounds=16, partition_rows=(100, 100, 100, 100))
     """
     for name, value in (("lanes", lanes), ("rounds", rounds)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
             raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
-    return Spread(as_source(X, y, sample_weight), _client(client, needed=True), lanes, int(rounds))
+    source = as_source(X, y, sample_weight)
+    client = _client(client)
+    if client is None:
+        raise ValueError("there is no cluster: make a client first, such as client = distributed.Client()")
+    return ClusterSource(source, client, lanes, int(rounds))
 
 
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[Any]:
-    """A client of the scheduler at an address."""
+def connected(address: str) -> Iterator[Client]:
+    """A client of the scheduler at an address, closed at the end of the ``with`` block.
+
+    Parameters
+    ----------
+    address : str
+        Such as "tcp://scheduler:8786".
+
+    Raises
+    ------
+    ClusterError
+        If no scheduler answers.
+
+    Examples
+    --------
+    >>> from adasadmm import distributed
+    >>> with distributed.connected("tcp://scheduler:8786") as client:  # doctest: +SKIP
+    ...     rows = distributed.spread(source, client=client)
+    """
     try:
         import distributed
     except ImportError:
@@ -109,35 +171,57 @@ def connected(address: str) -> Iterator[Any]:
         yield client
 
 
-def source_of(X: Any, y: Any, sample_weight: Any) -> Source:
-    """Dask collections as a source: spread where there is a client, else read partition after partition."""
-    client = _client(None, needed=False)
+def source_of(X: DaskCollection, y: DaskCollection | None, sample_weight: DaskCollection | None) -> Source:
+    """The source for Dask collections: on the workers of the current client, or read in this process without one.
+
+    Parameters
+    ----------
+    X : Dask array or data frame
+        The features.
+    y, sample_weight : Dask array or series, or None
+        Partitioned as X.
+
+    Returns
+    -------
+    Source
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> from adasadmm import distributed
+    >>> X, y = dask.array.ones((6, 2), chunks=(3, 2)), dask.array.ones(6, chunks=3)
+    >>> source = distributed.source_of(X, y, None)
+    >>> len(source), source.shape
+    (2, (6, 2))
+    """
     rows = as_source(X, y, sample_weight)
-    return rows if client is None else Spread(rows, client, None, ROUNDS)
+    try:
+        client = _client(None)
+    except ImportError:
+        client = None
+    return rows if client is None else ClusterSource(rows, client, None, ROUNDS)
 
 
-def as_source(X: Any, y: Any, sample_weight: Any) -> Source:
+def as_source(X: DaskCollection | Source, y: DaskCollection | None, sample_weight: DaskCollection | None) -> Source:
+    """A source as it is, Dask collections as a `DaskSource`."""
     if isinstance(X, Source):
         if y is not None or sample_weight is not None:
             raise ValueError("y and sample_weight must be None beside a source, which has its own")
         return X
     if not is_dask(X):
         raise TypeError(f"X must be a Dask array or data frame, or a source, got {type(X).__name__}")
-    return Collection(X, y, sample_weight)
+    return DaskSource(X, y, sample_weight)
 
 
-def _client(client: Any, needed: bool) -> Any:
+def _client(client: Client | None) -> Client | None:
+    """The client that was given, or the current one, or None if there is none."""
     try:
         import distributed
     except ImportError:
-        if needed:
-            raise ImportError(MISSING) from None
-        return None
+        raise ImportError(MISSING) from None
     if client is None:
         with contextlib.suppress(ValueError):
             client = distributed.default_client()
-    if client is None and needed:
-        raise ValueError("there is no cluster: make a client before, such as client = distributed.Client()")
     if client is not None and client.asynchronous:
-        raise TypeError("an asynchronous client cannot be used: make it without asynchronous=True")
+        raise TypeError("an asynchronous client cannot be used: make the client without asynchronous=True")
     return client

@@ -3,27 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from ..sources import Piece, Source
-from ..sources._base import Faults
-from ..sources._gate import checked
+from ..sources import Faults, RawBlock, Source, check_block
+from ..sources._gate import Matrix
 
-__all__ = ["Collection", "is_dask", "piece_of"]
+__all__ = ["DaskCollection", "DaskSource", "is_dask", "raw_block_of"]
+
+DaskCollection: TypeAlias = Any  # a Dask array, data frame or series; Dask is an optional dependency
+Delayed: TypeAlias = Any  # a partition of a collection that is not computed
 
 
-def is_dask(X: Any) -> bool:
-    """Whether something is a Dask collection; asked without Dask."""
+def is_dask(X: object) -> bool:
+    """Whether an object is a Dask collection; Dask need not be installed.
+
+    Parameters
+    ----------
+    X : object
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> import numpy as np
+    >>> from adasadmm import distributed
+    >>> distributed.is_dask(dask.array.ones((4, 2))), distributed.is_dask(np.ones((4, 2)))
+    (True, False)
+    """
     return hasattr(X, "__dask_graph__")
 
 
-class Collection(Source):
-    """Dask arrays or data frames; a part is a partition."""
+class DaskSource(Source):
+    """A Dask array or data frame, with its own partitions, read in this process.
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+    Parameters
+    ----------
+    X : Dask array or data frame
+        The features.
+    y, sample_weight : Dask array or series, or None
+        Partitioned as X; one-dimensional arrays of known length are rechunked to match.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> from adasadmm import distributed
+    >>> X, y = dask.array.ones((6, 2), chunks=(4, 2)), dask.array.ones(6, chunks=3)
+    >>> source = distributed.DaskSource(X, y, None)
+    >>> len(source), source.shape
+    (2, (6, 2))
+    """
+
+    def __init__(
+        self, X: DaskCollection, y: DaskCollection | None = None, sample_weight: DaskCollection | None = None
+    ) -> None:
         frame = hasattr(X, "columns")
         if not frame and X.ndim != 2:
             raise ValueError(f"X must be two-dimensional, got shape {X.shape}")
@@ -32,50 +71,49 @@ class Collection(Source):
             self.feature_names = [str(name) for name in X.columns]
         elif X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
-        self.parts = [_partitions(X)]
+        self.delayed = [_partitions(X)]  # the partitions of X, of y and of the sample weights
         known = not frame and not np.isnan(X.shape[0])
-        self.chunk_bytes = [8 * int(rows) * int(X.shape[1]) for rows in X.chunks[0]] if known else None
-        for name, part in (("y", y), ("sample_weight", sample_weight)):
-            self.parts.append([None] * len(self) if part is None else _aligned(X, part, name))
-        self.named = f"Dask {'data frame' if frame else 'array'} of {self.n_features} features"
+        self.partition_bytes = [8 * int(rows) * int(X.shape[1]) for rows in X.chunks[0]] if known else None
+        for name, values in (("y", y), ("sample_weight", sample_weight)):
+            self.delayed.append([None] * len(self) if values is None else _aligned(X, values, name))
+        self.name = f"Dask {'data frame' if frame else 'array'} of {self.n_features} features"
 
     def __len__(self) -> int:
-        return len(self.parts[0])
+        return len(self.delayed[0])
 
     def __repr__(self) -> str:
-        return self.named
+        return self.name
 
-    def size_of(self, part: int) -> str:
-        if self.chunk_bytes is None:
-            return super().size_of(part)
-        size = self.chunk_bytes[part]
+    def describe_size(self, partition: int) -> str:
+        if self.partition_bytes is None:
+            return super().describe_size(partition)
+        size = self.partition_bytes[partition]
         return f"{size // (8 * (self.n_features or 1)):,} rows, {size / 2**20:,.0f} MiB"
 
-    def lazy(self, part: int) -> list[Any]:
+    def lazy(self, partition: int) -> list[Delayed]:
         """X, y and weights of a partition, not computed."""
-        return [column[part] for column in self.parts]
+        return [partitions[partition] for partitions in self.delayed]
 
-    def _read(self, part: int, faults: Faults) -> Iterator[Piece]:
+    def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
         import dask
 
-        X, y, weight = dask.compute(*self.lazy(part))
-        yield piece_of(X, y, weight, self.n_features, f"{self!r}, partition {part}", faults)
+        X, y, weight = dask.compute(*self.lazy(partition))
+        yield raw_block_of(X, y, weight, self.n_features, f"{self!r}, partition {partition}", faults)
 
 
-def _partitions(X: Any) -> list[Any]:
+def _partitions(X: DaskCollection) -> list[Delayed]:
     return list(np.asarray(X.to_delayed(), dtype=object).reshape(-1))
 
 
-def _aligned(X: Any, part: Any, name: str) -> list[Any]:
-    """The partitions of y that belong to those of X."""
-    if not is_dask(part):
-        raise TypeError(f"{name} must be a Dask collection, as X is, got {type(part).__name__}")
-    known = (
-        hasattr(X, "chunks") and hasattr(part, "chunks") and not any(np.isnan(X.chunks[0]) | np.isnan(part.shape[0]))
-    )
-    if known and part.shape[0] == X.shape[0] and part.ndim == 1:
-        part = part.rechunk((X.chunks[0],))
-    found = _partitions(part)
+def _aligned(X: DaskCollection, values: DaskCollection, name: str) -> list[Delayed]:
+    """The partitions of y or of the weights that belong to the partitions of X."""
+    if not is_dask(values):
+        raise TypeError(f"{name} must be a Dask collection, as X is, got {type(values).__name__}")
+    arrays = hasattr(X, "chunks") and hasattr(values, "chunks")
+    known = arrays and not any(np.isnan(X.chunks[0]) | np.isnan(values.shape[0]))
+    if known and values.shape[0] == X.shape[0] and values.ndim == 1:
+        values = values.rechunk((X.chunks[0],))
+    found = _partitions(values)
     if len(found) != len(_partitions(X)):
         raise ValueError(
             f"{name} must be partitioned as X: X has {len(_partitions(X))} partitions, {name} {len(found)}"
@@ -83,8 +121,11 @@ def _aligned(X: Any, part: Any, name: str) -> list[Any]:
     return found
 
 
-def piece_of(X: Any, y: Any, weight: Any, features: int | None, place: str, faults: Faults) -> Piece:
+def raw_block_of(
+    X: Matrix, y: ArrayLike | None, weight: ArrayLike | None, features: int | None, place: str, faults: Faults
+) -> RawBlock:
+    """The block of a computed partition."""
     X = X if sp.issparse(X) else np.asarray(X)
     y = None if y is None else np.asarray(y).reshape(-1)
     weight = None if weight is None else np.asarray(weight, dtype=np.float64).reshape(-1)
-    return checked(Piece(X, y, weight, place), features, 0, faults)
+    return check_block(RawBlock(X, y, weight, place), features, faults)

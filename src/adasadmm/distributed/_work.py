@@ -1,89 +1,117 @@
-"""What workers hold and do."""
+"""The partitions that workers hold, and the functions that run on workers.
+
+`run_call` is the outermost function of a task; `adasadmm.sources._calls` describes the wrappers inside it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..linalg import matrices
-from ..sources import Piece, Source
-from ..sources._base import Faults, Tally
-from ._collections import piece_of
+from ..sources import Faults, RawBlock, Source
+from ..sources._calls import Remembered
+from ..sources._gate import Matrix
+from ..sources._summary import Tally
+from ._collections import raw_block_of
 
-__all__ = ["Held", "Told", "done", "held_of_arrays", "held_of_source", "name_of", "tally_of", "widest"]
+__all__ = [
+    "Call",
+    "LoadedPartition",
+    "count_features",
+    "first_block",
+    "load_arrays",
+    "load_from_source",
+    "name_of",
+    "returned",
+    "run_call",
+    "tally_of",
+]
 
-MOST_RUNS = 8  # at the same time, whose memory is kept with a block
+MAX_RUNS = 8  # the number of runs whose memory is kept with a partition
 
 
-class Held:
-    """A block on a worker, what it counts, and what is remembered with it."""
+class LoadedPartition:
+    """A partition in the memory of a worker, as one block, with the values that runs remember with it."""
 
-    def __init__(self, pieces: Sequence[Piece], faults: Faults) -> None:
-        Xs, ys, weights, places = zip(*pieces, strict=True)
-        y, weight = (None if part[0] is None else np.concatenate(part) for part in (ys, weights))
-        self.piece = Piece(matrices.stacked(Xs), y, weight, places[0])
-        self.skipped, self.told = faults.count, tuple(faults.told)
-        self.remembered: dict[str, dict] = {}
+    def __init__(self, blocks: Sequence[RawBlock], faults: Faults) -> None:
+        self.block = _stacked(blocks)
+        self.skipped, self.messages = faults.count, tuple(faults.messages)
+        self.remembered: dict[str, Remembered] = {}
 
-    def memory(self, name: str) -> dict:
-        """What is remembered for a run; the oldest of many runs is forgotten."""
-        if name not in self.remembered and len(self.remembered) >= MOST_RUNS:
+    def memory(self, name: str) -> Remembered:
+        """The values that a run remembers; if there are too many runs, the oldest is forgotten."""
+        if name not in self.remembered and len(self.remembered) >= MAX_RUNS:
             self.remembered.pop(next(iter(self.remembered)), None)
         return self.remembered.setdefault(name, {})
 
     def __sizeof__(self) -> int:
-        """So that Dask knows what it has in memory."""
-        return int(8 * 1.5 * matrices.size(self.piece.X) + 16 * self.piece.X.shape[0])
+        """The size in bytes, for Dask's accounting of memory."""
+        return int(8 * 1.5 * matrices.size(self.block.X) + 16 * self.block.X.shape[0])
 
 
-class Told:
-    """What a worker is told to do; one object, into which Dask does not look."""
+def _stacked(blocks: Sequence[RawBlock]) -> RawBlock:
+    """The blocks of a partition as one block; a partition without rows is an empty block."""
+    if not blocks:
+        return RawBlock(matrices.as_rows(np.empty((0, 0))), None, None, "a partition without rows")
+    Xs, ys, weights, places, gaps = zip(*blocks, strict=True)
+    y, weight = (None if values[0] is None else np.concatenate(values) for values in (ys, weights))
+    first_rows = np.cumsum([0, *(X.shape[0] for X in Xs[:-1])]).tolist()
+    all_gaps = tuple(first + gap for first, own in zip(first_rows, gaps, strict=True) for gap in own)
+    return RawBlock(matrices.stacked(Xs), y, weight, places[0], all_gaps)
 
-    def __init__(self, function: Any, memory: str | None, common: tuple) -> None:
+
+class Call:
+    """A function and its arguments, sent to a worker as one object that Dask does not look into."""
+
+    def __init__(self, function: Callable[..., Any], memory: str | None, common: tuple) -> None:
         self.function, self.memory, self.common = function, memory, common
 
 
-def held_of_source(source: Source, part: int) -> Held:
-    faults = Faults(source.on_bad_row)
-    return Held(list(source._read(part, faults)), faults)
-
-
-def held_of_arrays(X: Any, y: Any, weight: Any, features: int, place: str) -> Held:
-    faults = Faults("stop")
-    return Held([piece_of(X, y, weight, features, place, faults)], faults)
-
-
-def widest(source: Source, part: int) -> int:
-    return max((piece.X.shape[1] for piece in source._read(part, Faults(source.on_bad_row))), default=0)
-
-
-def tally_of(held: Held) -> tuple[Tally, int, tuple[str, ...]]:
-    """What a block holds, and the rows that were skipped before."""
-    tally, (X, y, weight, _) = Tally(), held.piece
-    rows, features = X.shape
-    tally.add(rows, features, matrices.size(X), y, weight)
-    return tally, held.skipped, held.told
-
-
-def first_piece(pieces: list[Piece], remembered: list[dict]) -> Piece:
-    return pieces[0]
-
-
-def done(told: Told, shared: Any, *helds: Held) -> Any:
-    """Do what is told with some blocks."""
-    remembered = [{} if told.memory is None else held.memory(told.memory) for held in helds]
+def run_call(call: Call, shared: object, *partitions: LoadedPartition) -> Any:
+    """Call ``function(blocks, remembered, [shared,] *common)`` on the blocks of some partitions."""
+    remembered = [{} if call.memory is None else partition.memory(call.memory) for partition in partitions]
     first = () if shared is None else (shared,)
-    return told.function([held.piece for held in helds], remembered, *first, *told.common)
+    return call.function([partition.block for partition in partitions], remembered, *first, *call.common)
 
 
-def same(value: Any) -> Any:
+def load_from_source(source: Source, partition: int) -> LoadedPartition:
+    faults = Faults(source.on_bad_row)
+    return LoadedPartition(list(source.read_rows(partition, faults)), faults)
+
+
+def load_arrays(X: Matrix, y: ArrayLike | None, weight: ArrayLike | None, features: int, place: str) -> LoadedPartition:
+    faults = Faults("stop")
+    return LoadedPartition([raw_block_of(X, y, weight, features, place, faults)], faults)
+
+
+def count_features(source: Source, partition: int) -> int:
+    """The width of the widest block of a partition."""
+    return max((block.X.shape[1] for block in source.read_rows(partition, Faults(source.on_bad_row))), default=0)
+
+
+def tally_of(partition: LoadedPartition) -> tuple[Tally, int, tuple[str, ...]]:
+    """The totals of a partition, the number of rows that were skipped, and their messages."""
+    tally, block = Tally(), partition.block
+    rows, features = block.X.shape
+    tally.add(rows, features, matrices.size(block.X), block.y, block.weight)
+    return tally, partition.skipped, partition.messages
+
+
+def first_block(blocks: Sequence[RawBlock], remembered: Sequence[Remembered]) -> RawBlock:
+    return blocks[0]
+
+
+def returned(value: Any) -> Any:
+    """The value itself: a task that puts it into the memory of a worker."""
     return value
 
 
-def name_of(function: Any) -> str:
-    """The name of what is done in the end, as the dashboard shows it."""
+def name_of(function: Callable[..., Any]) -> str:
+    """The name of the innermost function, for the dashboard."""
     while hasattr(function, "function"):
         function = function.function
     return function.__name__.strip("_").replace("_", "-")

@@ -61,7 +61,7 @@ def as_solver(estimator: Parameters, problem: Problem, streaming: bool = False) 
         return SOLVERS[estimator.solver](tuning)
     if streaming:
         return SOLVERS["ada-diag"](tuning)
-    return _best_on_workers(problem, tuning) if problem.spread else _best_in_memory(problem, tuning)
+    return _best_on_workers(problem, tuning) if problem.on_workers else _best_in_memory(problem, tuning)
 
 
 def _best_on_workers(problem: Problem, tuning: Tuning) -> Solver:
@@ -117,7 +117,7 @@ def fit_one(
     resume: bool = False,
 ) -> Fit:
     """Fit one linear function."""
-    solver = as_solver(estimator, problem, streaming=problem.source is not None and not problem.spread)
+    solver = as_solver(estimator, problem, streaming=problem.source is not None and not problem.on_workers)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
     settings = _solve_settings(estimator, solver, auto)
     result = solve(

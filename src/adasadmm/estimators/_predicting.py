@@ -24,7 +24,7 @@ def scores(model: FittedModel, X: RowsLike) -> np.ndarray:
             f"{X!r} has {X.shape[1]} features, but the model was fitted with {len(coef)}; "
             f"if the missing last columns are all zero, set n_features={len(coef)}"
         )
-    return np.concatenate([np.asarray(plain(piece.X) @ coef) for piece in X.pieces()]) + model.intercept_
+    return np.concatenate([np.asarray(plain(piece.X) @ coef) for piece in X.raw_blocks()]) + model.intercept_
 
 
 def targets(
@@ -33,7 +33,7 @@ def targets(
     """The given y and weights; if X is a source and y is None, those of the source."""
     if not isinstance(X, Source) or y is not None:
         return y, sample_weight
-    pieces = [(piece.y, piece.weight) for piece in X.pieces()]
+    pieces = [(piece.y, piece.weight) for piece in X.raw_blocks()]
     if any(found is None for found, _ in pieces):
         raise SourceError(f"{X!r} has no targets to score against")
     weights = None if pieces[0][1] is None else np.concatenate([weight for _, weight in pieces])

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.threads import one_blas_thread
 from ..linalg import matrices
-from ..sources import Piece, Source
+from ..sources import RawBlock, Source
 
 __all__ = ["moments"]
 
@@ -28,7 +28,7 @@ def moments(source: Source) -> tuple[Any, ...]:
             f"(at most {MOST_COLUMNS:,}). Pass a graph, or learn one from a sample of the rows in memory"
         )
     with np.errstate(all="ignore"), one_blas_thread():
-        found = (centre for part in range(len(source)) for centre in source.each(centre_of, parts=[part]))
+        found = (centre for k in range(len(source)) for centre in source.each(centre_of, partitions=[k]))
         centre = next((centre for centre in found if centre is not None), None)
         if centre is None:
             raise ValueError(f"a graph cannot be learnt from {source!r}: all rows have weight 0")
@@ -47,12 +47,12 @@ def moments(source: Source) -> tuple[Any, ...]:
     return None, None, centre + off, variance, most == least, usable, covariance
 
 
-def centre_of(piece: Piece, remembered: dict) -> np.ndarray | None:
+def centre_of(piece: RawBlock, remembered: dict) -> np.ndarray | None:
     """The mean of the first rows of positive weight in a block; None if all weights are zero."""
     return next((block.mean(axis=0) for block, _ in _weighted(piece)), None)
 
 
-def sums_about(piece: Piece, remembered: dict, centre: np.ndarray) -> tuple[Any, ...]:
+def sums_about(piece: RawBlock, remembered: dict, centre: np.ndarray) -> tuple[Any, ...]:
     """The total weight of a block, its moments about a centre, and the minimum and maximum of each column."""
     d = len(centre)
     total, first, second = 0.0, np.zeros(d), np.zeros((d, d))
@@ -67,7 +67,7 @@ def sums_about(piece: Piece, remembered: dict, centre: np.ndarray) -> tuple[Any,
     return total, first, second, least, most
 
 
-def _weighted(piece: Piece) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _weighted(piece: RawBlock) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Dense arrays of the rows of positive weight in a block, a slice at a time, with their weights."""
     n, d = piece.X.shape
     weight = np.ones(n) if piece.weight is None else piece.weight

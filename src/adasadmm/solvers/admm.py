@@ -31,7 +31,7 @@ from ..certificates.trace import Certificate
 from ..linalg import products
 from ..linalg.matrices import row_dot
 from ..problem import Problem
-from ..sources._base import Memory
+from ..sources._calls import Memory
 from ._checks import check_beta, is_number
 from .admm_rows import (
     SlopesOfDuals,
@@ -180,7 +180,7 @@ class BatchRun(Run):
     def _pass(self) -> None:
         """The pass over all rows; ``X'C(z - u)`` is added up in the order of the blocks."""
         w = self.iterates.w
-        if self.problem.spread:
+        if self.problem.on_workers:
             self.history.append(np.append(w, [self.beta_z, 1.0]))
         pulls = self._change_rows(pass_rows, self.problem.loss, self.solver.relax, w, self.beta_z)
         self.rows_pull[:] = _total(pulls)
@@ -193,7 +193,7 @@ class BatchRun(Run):
         if lost:
             past = self.history[: len(self.history) - (function is pass_rows)]
             asked = self.problem.loss, self.solver.relax, np.array(past), function, *common
-            again = self.problem.each(replayed, *asked, memory=self.memory, parts=lost)
+            again = self.problem.each(replayed, *asked, memory=self.memory, partitions=lost)
             for k, value in zip(lost, again, strict=True):
                 found[k] = value
         return found
@@ -285,7 +285,7 @@ class BatchRun(Run):
 
     def state(self) -> NamedState:
         found: dict[str, Any] = {name: array.copy() for name, array in self._arrays().items()}
-        if self.problem.spread:
+        if self.problem.on_workers:
             found["history"] = np.array(self.history)
         return found | {name: getattr(self, name) for name in NUMBERS}
 
@@ -293,7 +293,7 @@ class BatchRun(Run):
         for name in NUMBERS:
             setattr(self, name, state[name])
         self.certified_at = -1
-        if self.problem.spread:
+        if self.problem.on_workers:
             self.history = list(np.array(state["history"]))
         for name, array in self._arrays().items():
             array[...] = state[name]

@@ -25,7 +25,7 @@ import numpy as np
 from .._core.threads import one_blas_thread
 from ..certificates.trace import Certificate
 from ..problem import Problem
-from ..sources._base import Memory
+from ..sources._calls import Memory
 from ..sources.blocks import Block
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .recipe import Recipe
@@ -51,7 +51,7 @@ Sent = dict[str, np.ndarray]
 def begin(solver: Solver, recipe: Recipe, problem: Problem, start: Point) -> Run:
     """A run of Algorithm 1 for a solver: in rounds if the rows lie on workers."""
     batch_size = recipe.rows_of_an_iteration(problem)
-    lanes = problem.source.lanes.number if problem.spread else 1
+    lanes = problem.source.lanes.number if problem.on_workers else 1
     if lanes > 1 and (recipe.falling or recipe.implicit or not recipe.is_diagonal):
         raise ValueError(
             f"{solver} cannot run in {lanes} lanes; use AdaSADMM() with a diagonal metric, ADMM(), or lanes=1"
@@ -59,7 +59,7 @@ def begin(solver: Solver, recipe: Recipe, problem: Problem, start: Point) -> Run
     if recipe.batch_size == "auto":
         batch_size = max(1, batch_size // lanes)  # the iterations of a lane count, not those of all lanes
     run = StochasticRun(problem, solver, recipe.method(problem, start.w), batch_size, start)
-    return RoundsRun(run) if problem.spread else run
+    return RoundsRun(run) if problem.on_workers else run
 
 
 class RoundsRun(Run):
@@ -81,7 +81,7 @@ class RoundsRun(Run):
         point = sent(self.common)
         lanes = [lane for lane in work.visits if lane]
         jobs = [([visit.partition for visit in lane], (point, lane, *work[1:])) for lane in lanes]
-        ends = list(self.problem.at(advance_lane, jobs, self.memory, self.shared))
+        ends = list(self.problem.map_partitions(advance_lane, jobs, self.memory, self.shared))
         if len(ends) == 1:
             receive(self.common, ends[0])
         else:
@@ -155,7 +155,7 @@ class RoundsRun(Run):
 
     def fork(self, problem: Problem | None) -> Run:
         common = self.common.fork(problem)
-        fork = common if problem is None or not problem.spread else RoundsRun(common)
+        fork = common if problem is None or not problem.on_workers else RoundsRun(common)
         fork.done, fork.seconds = self.done, self.seconds
         return fork
 

@@ -1,35 +1,43 @@
-"""Tables of typed columns: Parquet and Arrow files, read by pyarrow, columns by name."""
+"""Parquet and Arrow files, read by pyarrow, with columns chosen by name."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
-from ._base import Faults, Piece, Source, SourceError
-from ._gate import checked, rows_of_a_block
+from ._base import Settings, Source
+from ._faults import Faults, RawBlock, SourceError
+from ._gate import check_block, resolve_block_rows
+from ._summary import Scanned
 
-__all__ = ["AllBut", "ArrowSource", "ParquetSource"]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-TARGETS = ("target", "label", "y")  # looked for where no target is named
+__all__ = ["AllBut", "ArrowSource", "ParquetSource", "Target"]
+
+TARGETS = ("target", "label", "y")  # the usual names of the target column
+
+Target = str | Literal[False] | None  # a column; False for no target; None for the column with one of the usual names
 
 
 def pyarrow() -> Any:
+    """The module pyarrow, which is an optional dependency."""
     try:
         import pyarrow
     except ImportError:
-        raise ImportError('tables are read by pyarrow: pip install "adasadmm[arrow]"') from None
+        raise ImportError('reading tables needs pyarrow: pip install "adasadmm[arrow]"') from None
     return pyarrow
 
 
 class AllBut(tuple):
-    """In the place of the names of features: all columns but these, and but target and weight."""
+    """A value for ``columns``: all columns except these and except target and weight."""
 
 
 class Chosen(NamedTuple):
-    """Which columns of a table are what."""
+    """The columns of a table that are used."""
 
     features: list[str]
     target: str | None
@@ -40,16 +48,16 @@ class Chosen(NamedTuple):
         return [*self.features, *(name for name in (self.target, self.weight) if name is not None)]
 
 
-def choose(names: list[str], columns: Sequence[str] | None, target: Any, weight: str | None, place: str) -> Chosen:
-    """The columns asked for; without a word, the target by its usual names, and all others as features.
+def choose(names: list[str], columns: Sequence[str] | None, target: Target, weight: str | None, place: str) -> Chosen:
+    """The columns to use; by default the target is the column with a usual name, and all others are features.
 
-    ``target=False`` means that none is wanted; columns of the usual names are then no features either.
+    With ``target=False`` there is no target, and columns with one of the usual names are not features either.
     """
     if target is None:
         found = [name for name in TARGETS if name in names and name not in (columns or ())]
         if len(found) != 1:
-            said = f"has {' and '.join(map(repr, found))}" if found else f"has none of {', '.join(map(repr, TARGETS))}"
-            raise SourceError(f"{place} {said}: name the target column; it has {_some(names)}")
+            has = f"has {' and '.join(map(repr, found))}" if found else f"has none of {', '.join(map(repr, TARGETS))}"
+            raise SourceError(f"{place} {has}: name the target column; it has {_some(names)}")
         target = found[0]
     others = (*TARGETS, weight) if target is False else (target, weight)
     target = None if target is False else target
@@ -58,28 +66,28 @@ def choose(names: list[str], columns: Sequence[str] | None, target: Any, weight:
     else:
         features = list(columns)
     if not features:
-        raise SourceError(f"{place} has no columns of features")
+        raise SourceError(f"{place} has no feature columns")
     chosen = Chosen(features, target, weight)
     check_names(names, chosen, place)
     return chosen
 
 
 def _others(names: list[str], taken: Sequence[str], dropped: Sequence[str], place: str) -> list[str]:
-    """The columns that are neither taken for something else nor dropped, which must be there."""
+    """The columns that are neither used otherwise nor dropped; dropped columns must exist."""
     unknown = [name for name in dropped if name not in names]
     if unknown:
         raise SourceError(f"{place} has no column {unknown[0]!r} to drop; it has {_some(names)}")
     others = [name for name in names if name not in taken and name not in dropped]
     if "" in others:
         raise SourceError(
-            f"{place}: column {names.index('') + 1} has no name (to_csv of a frame writes its index so, unless "
+            f"{place}: column {names.index('') + 1} has no name (DataFrame.to_csv writes its index like this, unless "
             "index=False); give it one, or name the features with columns= (on the command line: --drop '')"
         )
     return others
 
 
 def check_names(names: list[str], chosen: Chosen, place: str) -> None:
-    """Each column that is used must be there, once."""
+    """Each column that is used must occur exactly once."""
     missing = [name for name in chosen.all if name not in names]
     if missing:
         raise SourceError(f"{place} has no column {_some(missing)}; it has {_some(names)}")
@@ -93,35 +101,35 @@ def _some(names: list[str]) -> str:
     return ", ".join(shown if len(names) <= 8 else [*shown[:4], f"{len(names) - 6} more", *shown[-2:]])
 
 
-def to_piece(batch: Any, chosen: Chosen, place: str) -> Piece:
-    """A table or record batch as rows: columns become rows of one array, in float64."""
+def to_raw_block(batch: pa.Table | pa.RecordBatch, chosen: Chosen, place: str) -> RawBlock:
+    """The rows of a table or record batch as one float64 array, C-ordered."""
     X = np.empty((batch.num_rows, len(chosen.features)))
     columns = [_numbers(batch.column(name)) for name in chosen.features]
-    step = max(1024, 2**17 // max(1, len(columns)))  # rows whose turning round stays in the cache: twice as fast
+    step = max(1024, 2**17 // max(1, len(columns)))  # rows whose transposition stays in the cache: twice as fast
     for first in range(0, len(X), step):
-        some = slice(first, first + step)
+        rows = slice(first, first + step)
         for j, column in enumerate(columns):
-            X[some, j] = column[some]
+            X[rows, j] = column[rows]
     y = None if chosen.target is None else _numbers(batch.column(chosen.target))
-    return Piece(X, y, None if chosen.weight is None else _numbers(batch.column(chosen.weight)), place)
+    return RawBlock(X, y, None if chosen.weight is None else _numbers(batch.column(chosen.weight)), place)
 
 
-def _numbers(column: Any) -> np.ndarray:
-    """A column as NumPy has it; what is missing is NaN, or None among texts."""
+def _numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """A column as a NumPy array; missing values are NaN, or None among strings."""
     return column.to_numpy(zero_copy_only=False) if hasattr(column, "buffers") else column.to_numpy()
 
 
 class TableSource(Source):
-    """Files of typed columns; leaves say how their blocks are read."""
+    """Files of typed columns. A partition is a group of rows; subclasses read its batches."""
 
     def __init__(
         self,
         paths: list[str],
         columns: Sequence[str] | None,
-        target: Any,
+        target: Target,
         weight: str | None,
         block_rows: int | None,
-        **settings: Any,
+        **settings: Unpack[Settings],
     ) -> None:
         pyarrow()
         self.paths = paths
@@ -129,49 +137,49 @@ class TableSource(Source):
         self.chosen = choose(schema.names, columns, target, weight, paths[0])
         super().__init__(len(self.chosen.features), **settings)
         self.feature_names = self.chosen.features
-        self.block_rows = rows_of_a_block(block_rows, len(self.chosen.features))
+        self.block_rows = resolve_block_rows(block_rows, len(self.chosen.features))
         self.text_target = self.chosen.target is not None and _is_text(schema.field(self.chosen.target).type)
-        self.parts = [(path, k) for path in paths for k in range(self._groups(path))]
+        self.partitions = [(path, k) for path in paths for k in range(self._groups(path))]
 
     def __len__(self) -> int:
-        return len(self.parts)
+        return len(self.partitions)
 
     def __repr__(self) -> str:
         return self.paths[0] if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more files"
 
-    def _read(self, part: int, faults: Faults) -> Iterator[Piece]:
-        path, group = self.parts[part]
+    def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
+        path, group = self.partitions[partition]
         place, first = f"{path}, {self.group_name} {group}", 0
         try:
             for batch in self._batches(path, group, self.chosen.all):
-                piece = to_piece(batch, self.chosen, place)
-                yield checked(piece, self.n_features, first, faults, self.chosen.features)
+                block = to_raw_block(batch, self.chosen, place)
+                yield check_block(block, self.n_features, faults, first, self.chosen.features)
                 first += batch.num_rows
         except SourceError:
             raise
-        except (OSError, pyarrow().ArrowException) as error:  # truncated, or damaged
-            faults.found(f"{place}: {error}")
+        except (OSError, pyarrow().ArrowException) as error:  # a truncated or damaged file
+            faults.report(f"{place}: {error}")
 
-    def _scan(self, faults: Faults) -> Generator[tuple[int, int, int, Any, Any], None, None]:
-        """Without rows to skip the columns of targets and weights suffice."""
+    def _scan(self, faults: Faults) -> Generator[Scanned, None, None]:
+        """If no rows are to be skipped, only the columns of targets and weights are read."""
         if self.on_bad_row != "stop" or not self.chosen.all[len(self.chosen.features) :]:
             yield from super()._scan(faults)
             return
         d, only = len(self.chosen.features), self.chosen._replace(features=[])
-        for path, group in self.parts:
+        for path, group in self.partitions:
             place = f"{path}, {self.group_name} {group}"
             try:
                 for batch in self._batches(path, group, only.all):
-                    piece = to_piece(batch, only, place)._replace(X=np.zeros((batch.num_rows, 1)))
-                    piece = checked(piece, 1, 0, faults)
-                    yield batch.num_rows, d, d * batch.num_rows, piece.y, piece.weight
+                    block = to_raw_block(batch, only, place)._replace(X=np.zeros((batch.num_rows, 1)))
+                    block = check_block(block, 1, faults)
+                    yield batch.num_rows, d, d * batch.num_rows, block.y, block.weight
             except SourceError:
                 raise
             except (OSError, pyarrow().ArrowException) as error:
-                faults.found(f"{place}: {error}")
+                faults.report(f"{place}: {error}")
 
-    def _checked_schema(self, schema: Any, path: str) -> None:
-        """Every file must have the columns of the first, as numbers; a target may be a text if it is so in all."""
+    def _check_schema(self, schema: pa.Schema, path: str) -> None:
+        """Every file must have the columns of the first file, as numbers; the target may be a string in all files."""
         check_names(schema.names, self.chosen, path)
         for name in self.chosen.all:
             kind = schema.field(name).type
@@ -179,8 +187,8 @@ class TableSource(Source):
             if name == self.chosen.target:
                 if (self.text_target and _is_text(kind)) or (not self.text_target and number):
                     continue
-                wanted = "a text as in the first file" if self.text_target else "a number"
-                raise SourceError(f"{path}: the target {name!r} must be {wanted}, its type is {kind}")
+                expected = "a string as in the first file" if self.text_target else "a number"
+                raise SourceError(f"{path}: the target {name!r} must be {expected}, its type is {kind}")
             if not number:
                 raise SourceError(
                     f"{path}: column {name!r} must hold numbers, its type is {kind}; columns= names the features "
@@ -190,42 +198,42 @@ class TableSource(Source):
     group_name: str
 
     @abstractmethod
-    def _schema(self, path: str) -> Any:
-        """The names and types of a file's columns."""
+    def _schema(self, path: str) -> pa.Schema:
+        """The names and types of the columns of a file."""
 
     @abstractmethod
     def _groups(self, path: str) -> int:
-        """How many parts a file has, once its columns were found right."""
+        """Check the columns of a file, and return its number of partitions."""
 
     @abstractmethod
-    def _batches(self, path: str, group: int, names: list[str]) -> Iterator[Any]:
-        """The rows of a part in blocks, the columns of these names."""
+    def _batches(self, path: str, group: int, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """The named columns of a partition, in batches of at most ``block_rows`` rows."""
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(kind: pa.DataType) -> bool:
     types = pyarrow().types
     return types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     types = pyarrow().types
     return types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind)
 
 
 class ParquetSource(TableSource):
-    """Parquet files; a part is a row group, read in blocks."""
+    """Parquet files; a partition is a row group, read in blocks."""
 
     group_name = "row group"
 
-    def _schema(self, path: str) -> Any:
+    def _schema(self, path: str) -> pa.Schema:
         return self._file(path).schema_arrow
 
     def _groups(self, path: str) -> int:
         file = self._file(path)
-        self._checked_schema(file.schema_arrow, path)
+        self._check_schema(file.schema_arrow, path)
         return file.num_row_groups
 
-    def _batches(self, path: str, group: int, names: list[str]) -> Iterator[Any]:
+    def _batches(self, path: str, group: int, names: list[str]) -> Iterator[pa.RecordBatch]:
         with self._file(path) as file:
             yield from file.iter_batches(self.block_rows, row_groups=[group], columns=names, use_threads=False)
 
@@ -237,23 +245,23 @@ class ParquetSource(TableSource):
             file.schema_arrow.names
             return file
         except (OSError, pyarrow.ArrowException, UnicodeDecodeError) as error:
-            raise SourceError(f"{path} is no Parquet file: {error}") from None
+            raise SourceError(f"{path} is not a Parquet file: {error}") from None
 
 
 class ArrowSource(TableSource):
-    """Arrow (Feather) files; a part is a record batch."""
+    """Arrow (Feather) files; a partition is a record batch."""
 
     group_name = "record batch"
 
-    def _schema(self, path: str) -> Any:
+    def _schema(self, path: str) -> pa.Schema:
         return self._file(path).schema
 
     def _groups(self, path: str) -> int:
         file = self._file(path)
-        self._checked_schema(file.schema, path)
+        self._check_schema(file.schema, path)
         return file.num_record_batches
 
-    def _batches(self, path: str, group: int, names: list[str]) -> Iterator[Any]:
+    def _batches(self, path: str, group: int, names: list[str]) -> Iterator[pa.RecordBatch]:
         batch = self._file(path).get_batch(group).select(names)
         for first in range(0, batch.num_rows, self.block_rows):
             yield batch.slice(first, self.block_rows)
@@ -266,4 +274,4 @@ class ArrowSource(TableSource):
             file.schema.names
             return file
         except (OSError, pyarrow.ArrowException, UnicodeDecodeError) as error:
-            raise SourceError(f"{path} is no Arrow file: {error}") from None
+            raise SourceError(f"{path} is not an Arrow file: {error}") from None

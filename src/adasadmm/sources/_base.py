@@ -1,131 +1,117 @@
-"""What a source is: rows in parts that can be read by themselves, scanned once, visited in any order of the parts."""
+"""The interface of all sources: rows in partitions, each of which can be read on its own."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
-import uuid
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Concatenate, NamedTuple, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
 from .._core.threads import ahead
 from ..linalg import matrices
 from ..linalg.matrices import WithIntercept
+from ._calls import Memory, OnConvertedBlocks, OnSingleBlock, Remembered, Work
+from ._faults import Faults, RawBlock, SourceError, SourceWarning
+from ._summary import Labels, Scanned, Summary, Tally
 
-__all__ = [
-    "BadRow",
-    "Faults",
-    "Gapped",
-    "Lanes",
-    "Memory",
-    "OnOne",
-    "Piece",
-    "Source",
-    "SourceError",
-    "SourceWarning",
-    "Summary",
-    "Tally",
-    "Through",
-]
+__all__ = ["Lanes", "Settings", "Source", "View", "ViewConverter"]
 
-MOST_LABELS = 1000  # distinct targets beyond this are numbers, not classes
-TOLD_FAULTS = 10
-
-Work = tuple[Sequence[int], tuple]  # parts, and what a function of their blocks is told
+Found = TypeVar("Found")
+NOT_ON_WORKERS = "the blocks of {!r} are not on the workers of a cluster: call adasadmm.distributed.spread first"
 
 
-class SourceError(ValueError):
-    """Rows cannot be read; the message names the file, the line or row group, and the value."""
+class OfTargets(Protocol):
+    """A function of the targets of a block: new targets, or a factor for the weight of each row."""
+
+    def __call__(self, y: np.ndarray, /) -> np.ndarray: ...
 
 
-class BadRow(SourceError):
-    """A row cannot be read; ``on_bad_row="skip"`` would leave it out, and the setting ``remedy`` may help more."""
+class Settings(TypedDict, total=False):
+    """The settings that all sources share; see `Source`."""
 
-    def __init__(self, message: str, remedy: str | None = None) -> None:
-        super().__init__(message)
-        self.remedy = remedy
-
-
-class SourceWarning(UserWarning):
-    """Rows were skipped."""
-
-
-class Piece(NamedTuple):
-    """A block of rows as it was read, its targets and weights (None where there are none), and its place in words."""
-
-    X: Any
-    y: np.ndarray | None
-    weight: np.ndarray | None
-    place: str
-
-
-class Gapped(Piece):
-    """A block that lacks bad rows, where these are marked; a gap is the number of good rows before a bad one."""
-
-    gaps: Sequence[int] = ()
-
-
-class Summary(NamedTuple):
-    """What a scan of a source found. ``labels`` has rows and weight of each, or is None where they are too many."""
-
-    rows: int
-    features: int
-    entries: int
-    weight: float
-    labels: dict[Any, tuple[int, float]] | None
-    skipped: int
-    faults: tuple[str, ...]
+    on_bad_row: str
+    prefetch: bool
 
 
 class Lanes(NamedTuple):
-    """Blocks on workers: how many lanes work side by side, rounds of an epoch, and the rows of each part."""
+    """How blocks on workers are visited: the number of lanes, the rounds of an epoch, and each partition's rows."""
 
     number: int
     rounds: int
-    part_rows: tuple[int, ...]
-
-
-class Faults:
-    """What to do with rows that cannot be read: stop at the first, or skip and count them.
-
-    "mark" is for predictions, one for each row: skip, and remember where; a block may then have gaps and no rows.
-    """
-
-    def __init__(self, on_bad_row: str) -> None:
-        if on_bad_row not in ("stop", "skip", "mark"):
-            raise ValueError(f"on_bad_row must be 'stop' or 'skip', got {on_bad_row!r}")
-        self.stop, self.mark, self.count = on_bad_row == "stop", on_bad_row == "mark", 0
-        self.told: list[str] = []
-        self.gaps: list[int] = []  # of the block that is read
-
-    def found(self, message: str, remedy: str | None = None) -> None:
-        if self.stop:
-            raise BadRow(message, remedy)
-        self.count += 1
-        if len(self.told) < TOLD_FAULTS:
-            self.told.append(message)
-
-    def marked(self, piece: Piece) -> Piece:
-        """A block with its gaps; the next one begins without."""
-        if not self.gaps:
-            return piece
-        piece = Gapped(*piece)
-        piece.gaps, self.gaps = self.gaps, []
-        return piece
+    partition_rows: tuple[int, ...]
 
 
 class Source(ABC):
-    """Rows in parts, each of which is one block or several that follow each other.
+    """Rows in numbered partitions, each read as one block or several.
 
-    A source is a description, not the rows: it can be pickled, and any part of it read anywhere by its number.
+    A source describes where the rows are; it does not hold them. It can be pickled, and each partition can be read in
+    any process and in any order.
+
+    To support another file format, derive a class and define ``__len__`` (the number of partitions), ``__repr__`` (the
+    name of the source in messages) and ``read_rows``. The class then works in `Problem`, in the estimators' ``fit`` and
+    in `distributed.spread`.
+
+    Parameters
+    ----------
+    n_features : int, optional
+        The number of features; by default it is found by a first scan.
+    on_bad_row : {"stop", "skip"}, default="stop"
+        "stop" raises a `SourceError` at the first row that cannot be read; "skip" leaves such rows out, counts them in
+        ``summary.skipped`` and warns.
+    prefetch : bool, default=True
+        Whether a thread reads the next block while the current one is in use.
+
+    Attributes
+    ----------
+    feature_names : list of str or None
+        The names of the columns, if the rows have names.
+    lanes : Lanes or None
+        How the blocks are distributed over the workers of a cluster; None if they are read in this process.
+
+    Examples
+    --------
+    A format of one's own: each text file is a partition, each line a target followed by the features.
+
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from adasadmm import sources
+    >>> class TextFiles(sources.Source):
+    ...     def __init__(self, paths, **settings):
+    ...         super().__init__(**settings)
+    ...         self.paths = [str(path) for path in paths]
+    ...
+    ...     def __len__(self):
+    ...         return len(self.paths)
+    ...
+    ...     def __repr__(self):
+    ...         return f"{len(self.paths)} text files"
+    ...
+    ...     def read_rows(self, partition, faults):
+    ...         table = np.loadtxt(self.paths[partition], ndmin=2)
+    ...         name = pathlib.Path(self.paths[partition]).name
+    ...         block = sources.RawBlock(table[:, 1:], table[:, 0], None, name)
+    ...         yield sources.check_block(block, self.n_features, faults)
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.txt").write_text("1 0.5 2\\n-1 0 1\\n")
+    >>> _ = (folder / "b.txt").write_text("1 3 4\\n")
+    >>> source = TextFiles(sorted(folder.glob("*.txt")))
+    >>> len(source), source.shape
+    (2, (3, 2))
+
+    `check_block` finds rows that are not finite numbers.
+
+    >>> _ = (folder / "b.txt").write_text("1 3 nan\\n")
+    >>> TextFiles(sorted(folder.glob("*.txt"))).shape
+    Traceback (most recent call last):
+    adasadmm.sources._faults.BadRow: b.txt, row 1: the value of feature 1 is nan
     """
 
-    lanes: Lanes | None = None  # how the blocks are spread over the workers of a cluster; None: they are read here
+    lanes: Lanes | None = None
 
     def __init__(self, n_features: int | None = None, on_bad_row: str = "stop", prefetch: bool = True) -> None:
         Faults(on_bad_row)
@@ -137,165 +123,151 @@ class Source(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """The number of parts."""
+        """The number of partitions."""
 
     @abstractmethod
-    def _read(self, part: int, faults: Faults) -> Iterator[Piece]:
-        """The blocks of a part, whose X has passed `as_rows`."""
+    def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
+        """Yield the blocks of a partition in order, each of them passed through `check_block`.
+
+        ``faults`` receives a message for each row that cannot be read, by its method ``report``.
+        """
 
     @abstractmethod
     def __repr__(self) -> str: ...
 
-    # --- the rows ----------------------------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------------------------
 
-    def read(self, part: int) -> Iterator[Piece]:
-        """The blocks of one part, in order."""
-        if self.n_features is None:
-            self.summary  # blocks are as wide as the widest
-        return self._read(part, Faults(self.on_bad_row))
+    def read(self, partition: int) -> Iterator[RawBlock]:
+        """The blocks of one partition, in order."""
+        self._find_n_features()
+        return self.read_rows(partition, Faults(self.on_bad_row))
 
-    def pieces(self, parts: Iterable[int] | None = None) -> Generator[Piece, None, None]:
-        """The blocks of some parts, by default of all; the next one is read while this one is used."""
-        chosen = range(len(self)) if parts is None else parts
-        if self.n_features is None:
-            self.summary
-        blocks = (piece for part in chosen for piece in self.read(part))
+    def raw_blocks(self, partitions: Iterable[int] | None = None) -> Generator[RawBlock, None, None]:
+        """The blocks of some partitions, by default of all; a thread reads ahead if ``prefetch`` is True."""
+        chosen = range(len(self)) if partitions is None else partitions
+        self._find_n_features()
+        blocks = (block for partition in chosen for block in self.read(partition))
         return ahead(blocks) if self.prefetch else blocks
 
-    def blocks(self) -> Iterator[tuple[Any, Any]]:
-        """The rows of each block, in order, as NumPy or SciPy know them, and their targets."""
-        return ((matrices.plain(piece.X), piece.y) for piece in self.pieces())
+    def blocks(self) -> Iterator[tuple[Any, np.ndarray | None]]:
+        """The rows of each block as a NumPy array or SciPy matrix, and their targets, in order."""
+        return ((matrices.plain(block.X), block.y) for block in self.raw_blocks())
 
     def each(
-        self, function: Any, *common: Any, memory: Memory | None = None, parts: Iterable[int] | None = None
-    ) -> Generator[Any, None, None]:
-        """``function(piece, remembered, *common)`` for each block, in order, where the block is.
+        self,
+        function: Callable[Concatenate[RawBlock, Remembered, ...], Found],
+        *common: object,
+        memory: Memory | None = None,
+        partitions: Iterable[int] | None = None,
+    ) -> Generator[Found, None, None]:
+        """Call ``function(block, remembered, *common)`` for each block, where the block is; results come in order.
 
-        ``remembered`` is a dict that stays with the block, if a memory is given; a worker that ends takes it along.
+        ``remembered`` is a dict that stays with the block if a memory is given. It is lost if its worker ends.
         """
-        chosen = range(len(self)) if parts is None else parts
-        if self.lanes is not None:
-            yield from self.at(OnOne(function), [([part], common) for part in chosen], memory)
+        chosen = range(len(self)) if partitions is None else partitions
+        if self.on_workers:
+            work = [([partition], common) for partition in chosen]
+            yield from self.map_partitions(OnSingleBlock(function), work, memory)
             return
-        with contextlib.closing(self.pieces(chosen)) as pieces:
-            for k, piece in enumerate(pieces):
-                yield function(piece, {} if memory is None else memory.of(k), *common)
+        with contextlib.closing(self.raw_blocks(chosen)) as blocks:
+            for k, block in enumerate(blocks):
+                yield function(block, {} if memory is None else memory.of(k), *common)
 
-    def at(
-        self, function: Any, work: Sequence[Work], memory: Memory | None = None, shared: Any = None
-    ) -> Iterator[Any]:
-        """``function(pieces, remembered, *common)`` for each ``(parts, common)`` of the work, side by side, in order.
+    def _find_n_features(self) -> None:
+        """Scan the rows if the number of features is not known: all blocks must be as wide as the widest."""
+        if self.n_features is None:
+            self.summary
 
-        Only where the blocks are spread. ``shared`` is what `share` gave, and comes before the common arguments.
+    # --- blocks on workers -------------------------------------------------------------------------------------------
+
+    @property
+    def on_workers(self) -> bool:
+        """Whether the blocks are in the memory of the workers of a cluster."""
+        return self.lanes is not None
+
+    def map_partitions(
+        self, function: Callable[..., Found], work: Sequence[Work], memory: Memory | None = None, shared: object = None
+    ) -> Iterator[Found]:
+        """Call ``function(blocks, remembered, *common)`` for each ``(partitions, common)`` of the work, in parallel.
+
+        Only for blocks on workers. ``shared``, a result of `share`, is passed before the common arguments.
         """
-        raise NotImplementedError(f"the blocks of {self!r} are not spread over workers")
+        raise NotImplementedError(NOT_ON_WORKERS.format(self))
 
-    def share(self, value: Any) -> Any:
-        """Something that all calls need, sent once."""
-        raise NotImplementedError(f"the blocks of {self!r} are not spread over workers")
+    def share(self, value: object) -> object:
+        """A handle for a value that many calls need, so that it is sent to the workers only once."""
+        raise NotImplementedError(NOT_ON_WORKERS.format(self))
 
-    # --- what is known of them ---------------------------------------------------------------------------------------
+    # --- totals ------------------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def summary(self) -> Summary:
-        """Rows, features and labels, found in a first scan."""
+        """The numbers of rows, features and entries, and the labels, found by a first scan."""
         faults, tally = Faults(self.on_bad_row), Tally()
         scanned = self._scan(faults)
         for found in ahead(scanned) if self.prefetch else scanned:
             tally.add(*found)
         if tally.rows == 0:
-            skipped = f": all {faults.count} were skipped, the first was {faults.told[0]}" if faults.count else ""
+            skipped = f": all {faults.count} were skipped, the first was {faults.messages[0]}" if faults.count else ""
             raise SourceError(f"{self!r} has no rows{skipped}")
         if faults.count:
-            told = "; ".join(faults.told[:3])
-            warnings.warn(f"{self!r}: {faults.count} bad rows skipped: {told}", SourceWarning, stacklevel=3)
+            first = "; ".join(faults.messages[:3])
+            warnings.warn(f"{self!r}: {faults.count} bad rows skipped: {first}", SourceWarning, stacklevel=3)
         self.n_features = self.n_features or tally.features
-        found = tally.rows, self.n_features, tally.entries, tally.weight, tally.labels
-        return Summary(*found, faults.count, tuple(faults.told))
+        totals = tally.rows, self.n_features, tally.entries, tally.weight, tally.labels
+        return Summary(*totals, faults.count, tuple(faults.messages))
 
-    def _scan(self, faults: Faults) -> Generator[tuple[int, int, int, Any, Any], None, None]:
-        """Rows, features, entries, targets and weights of block after block."""
-        for part in range(len(self)):
-            for piece in self._read(part, faults):
-                yield (*piece.X.shape, matrices.size(piece.X), piece.y, piece.weight)
+    def _scan(self, faults: Faults) -> Generator[Scanned, None, None]:
+        """The counts, targets and weights of each block."""
+        for partition in range(len(self)):
+            for block in self.read_rows(partition, faults):
+                yield (*block.X.shape, matrices.size(block.X), block.y, block.weight)
 
-    def size_of(self, part: int) -> str:
-        """How large a part is, in words, as far as that is known before it is read."""
+    def describe_size(self, partition: int) -> str:
+        """The size of a partition in words, as far as it is known before reading."""
         rows, size = getattr(self, "block_rows", None), getattr(self, "block_bytes", None)
         return f"{rows:,} rows" if rows else f"{size:,} bytes of text" if size else "of unknown size"
 
     @property
     def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of features."""
         return self.summary.rows, self.summary.features
 
-    # --- the same rows, seen otherwise -------------------------------------------------------------------------------
+    # --- views -------------------------------------------------------------------------------------------------------
 
-    def view(self, targets: Any = None, weights: Any = None, intercept: bool = False) -> Source:
-        """The same rows with other targets, weights that depend on the targets, or a 1 behind each row."""
+    def view(
+        self, targets: OfTargets | None = None, weights: OfTargets | None = None, intercept: bool = False
+    ) -> Source:
+        """The same rows with other targets, weights that depend on the targets, or a last column of ones."""
         return View(self, targets, weights, intercept)
 
 
-class Memory:
-    """What is remembered with each block from one call of `Source.each` to the next; on workers under a name."""
+@dataclass(frozen=True)
+class ViewConverter:
+    """The change that a view makes to each block."""
 
-    def __init__(self) -> None:
-        self.name, self.here = uuid.uuid4().hex, []  # type: ignore[var-annotated]
-
-    def of(self, block: int) -> dict[str, Any]:
-        """What is remembered here with a block, by its number."""
-        while len(self.here) <= block:
-            self.here.append({})
-        return self.here[block]
-
-    def copied(self) -> Memory:
-        """What is here, under another name."""
-        other = Memory()
-        other.here = copy.deepcopy(self.here)
-        return other
-
-
-class OnOne(NamedTuple):
-    """A function of one block, for a piece of work that has one."""
-
-    function: Any
-
-    def __call__(self, pieces: list[Any], remembered: list[dict], *common: Any) -> Any:
-        return self.function(pieces[0], remembered[0], *common)
-
-
-class Through(NamedTuple):
-    """A function of blocks that are changed before."""
-
-    change: Any
-    function: Any
-
-    def __call__(self, pieces: list[Any], *rest: Any) -> Any:
-        return self.function([self.change(piece) for piece in pieces], *rest)
-
-
-class Change(NamedTuple):
-    """What a view makes of a block."""
-
-    targets: Any
-    weights: Any
+    targets: OfTargets | None
+    weights: OfTargets | None
     intercept: bool
 
-    def __call__(self, piece: Piece) -> Piece:
-        X, y, weight, place = piece
+    def __call__(self, block: RawBlock) -> RawBlock:
+        y, weight = block.y, block.weight
+        if y is None and (self.weights or self.targets):
+            raise SourceError(f"{block.place} has no targets")
         if self.weights is not None:
-            factor = self.weights(y)
+            factor = self.weights(y)  # type: ignore[arg-type]
             weight = factor if weight is None else weight * factor
         if self.targets is not None:
-            y = self.targets(y)
-        return Piece(WithIntercept(X) if self.intercept else X, y, weight, place)
+            y = self.targets(y)  # type: ignore[arg-type]
+        return block._replace(X=WithIntercept(block.X) if self.intercept else block.X, y=y, weight=weight)
 
 
 class View(Source):
     """A source whose blocks are changed as they are read."""
 
-    def __init__(self, inner: Source, targets: Any, weights: Any, intercept: bool) -> None:
+    def __init__(self, inner: Source, targets: OfTargets | None, weights: OfTargets | None, intercept: bool) -> None:
         super().__init__(None, inner.on_bad_row, inner.prefetch)
-        self.inner, self.change, self.lanes = inner, Change(targets, weights, intercept), inner.lanes
+        self.inner, self.convert, self.lanes = inner, ViewConverter(targets, weights, intercept), inner.lanes
         self.feature_names = inner.feature_names
 
     def __len__(self) -> int:
@@ -304,69 +276,31 @@ class View(Source):
     def __repr__(self) -> str:
         return repr(self.inner)
 
-    def _read(self, part: int, faults: Faults) -> Iterator[Piece]:
-        return (self.change(piece) for piece in self.inner._read(part, faults))
+    def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
+        return (self.convert(block) for block in self.inner.read_rows(partition, faults))
 
-    def at(
-        self, function: Any, work: Sequence[Work], memory: Memory | None = None, shared: Any = None
-    ) -> Iterator[Any]:
-        return self.inner.at(Through(self.change, function), work, memory, shared)
+    def map_partitions(
+        self, function: Callable[..., Found], work: Sequence[Work], memory: Memory | None = None, shared: object = None
+    ) -> Iterator[Found]:
+        return self.inner.map_partitions(OnConvertedBlocks(self.convert, function), work, memory, shared)
 
-    def share(self, value: Any) -> Any:
+    def share(self, value: object) -> object:
         return self.inner.share(value)
 
     @functools.cached_property
     def summary(self) -> Summary:
-        """From that of the source itself: no second scan."""
+        """Computed from the summary of the inner source, without a second scan."""
         found = self.inner.summary
-        targets, weights, intercept = self.change
-        self.n_features = found.features + intercept
+        targets, weights = self.convert.targets, self.convert.weights
+        self.n_features = found.features + self.convert.intercept
         labels, weight = found.labels, found.weight
         if labels is not None:
             before = np.array(list(labels))
-            factor = np.ones(len(before)) if weights is None else weights(before)
+            factors = np.ones(len(before)) if weights is None else weights(before)
             after = before if targets is None else targets(before)
-            made: dict[Any, tuple[int, float]] = {}
-            for label, times, (rows, share) in zip(after.tolist(), factor, labels.values(), strict=True):
-                had = made.get(label, (0, 0.0))
-                made[label] = had[0] + rows, had[1] + times * share
-            labels, weight = made, sum(share for _, share in made.values())
+            converted: Labels = {}
+            for label, factor, (rows, total) in zip(after.tolist(), factors, labels.values(), strict=True):
+                known = converted.get(label, (0, 0.0))
+                converted[label] = known[0] + rows, known[1] + factor * total
+            labels, weight = converted, sum(total for _, total in converted.values())
         return found._replace(features=self.n_features, labels=labels, weight=weight)
-
-
-class Tally:
-    """Sums over the blocks of a scan."""
-
-    def __init__(self) -> None:
-        self.rows, self.features, self.entries, self.weight = 0, 0, 0, 0.0
-        self.labels: dict[Any, tuple[int, float]] | None = {}
-
-    def add(self, rows: int, features: int, entries: int, y: Any, weight: Any) -> None:
-        self.rows += rows
-        self.features = max(self.features, features)
-        self.entries += entries
-        self.weight += float(rows if weight is None else weight.sum())
-        if self.labels is None or y is None:
-            return
-        values, places, counts = np.unique(y, return_inverse=True, return_counts=True)
-        shares = counts if weight is None else np.bincount(places, weight, len(values))
-        self._add_labels(zip(values.tolist(), counts, shares, strict=True))
-
-    def _add_labels(self, found: Iterable[tuple[Any, int, float]]) -> None:
-        assert self.labels is not None
-        for value, count, share in found:
-            had = self.labels.get(value, (0, 0.0))
-            self.labels[value] = had[0] + int(count), had[1] + float(share)
-        if len(self.labels) > MOST_LABELS:
-            self.labels = None
-
-    def join(self, other: Tally) -> None:
-        """Add what was counted elsewhere."""
-        self.rows += other.rows
-        self.features = max(self.features, other.features)
-        self.entries += other.entries
-        self.weight += other.weight
-        if self.labels is None or other.labels is None:
-            self.labels = None
-        else:
-            self._add_labels((value, *had) for value, had in other.labels.items())

@@ -1,4 +1,4 @@
-"""CSV files: text in chunks of whole lines, parsed by pyarrow, columns by name."""
+"""CSV files: chunks of whole lines, parsed by pyarrow, with columns chosen by name."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ..linalg.matrices import Dense, as_rows
-from ._arrow import check_names, choose, pyarrow, to_piece
-from ._base import BadRow, SourceError
-from ._gate import finite, in_words
-from ._text import BROKEN_STREAM, Chunk, TextSource, opened, rest_of_line
+from ._arrow import Target, check_names, choose, pyarrow, to_raw_block
+from ._faults import BadRow, SourceError
+from ._gate import describe_bad_value, is_valid
+from ._text import BROKEN_STREAM, Chunk, Parsed, TextSettings, TextSource, opened, rest_of_line
 
 __all__ = ["CsvSource"]
 
 
 class CsvSource(TextSource):
-    """CSV files with a header; chunks of whole lines, so no field may hold a line end."""
+    """CSV files with a header. They are cut into chunks of whole lines, so no field may contain a line break."""
 
     def __init__(
         self,
         paths: list[str],
         columns: Sequence[str] | None,
-        target: Any,
+        target: Target,
         weight: str | None,
         delimiter: str,
-        **settings: Any,
+        **settings: Unpack[TextSettings],
     ) -> None:
         pyarrow()
         super().__init__(paths, **settings)
@@ -43,70 +43,70 @@ class CsvSource(TextSource):
         self.n_features, self.feature_names = len(self.chosen.features), self.chosen.features
         row = self._first_row(paths[0])
         self.text_target = self.chosen.target is not None and _is_text(row.get(self.chosen.target, ""))
-        self.true_or_false = [name for name in self.chosen.features if row.get(name, "").lower() in ("true", "false")]
+        self.boolean = [name for name in self.chosen.features if row.get(name, "").lower() in ("true", "false")]
 
     def _body(self, chunk: Chunk) -> bytes:
-        """Without the header; its line stays, empty."""
+        """The lines without the header, whose line stays as an empty one."""
         return b"".join(chunk.data.partition(b"\n")[1:]) if chunk.is_first else chunk.data
 
-    def _parse(self, data: bytes, path: str) -> tuple[Any, Any, Any]:
+    def _parse(self, data: bytes, path: str) -> Parsed:
         from pyarrow import csv as tables
 
         pa = pyarrow()
         if not data.strip():
             return Dense(np.empty((0, len(self.chosen.features)))), np.empty(0), None
-        kinds: dict[str, Any] = dict.fromkeys(self.chosen.all, pa.float64())
-        kinds |= dict.fromkeys(self.true_or_false, pa.bool_())  # 1 and 0
+        types: dict[str, Any] = dict.fromkeys(self.chosen.all, pa.float64())
+        types |= dict.fromkeys(self.boolean, pa.bool_())  # become 1 and 0
         if self.text_target:
-            kinds[self.chosen.target] = pa.string()  # type: ignore[index]
+            types[self.chosen.target] = pa.string()  # type: ignore[index]
         try:
             table = tables.read_csv(
                 io.BytesIO(data),
                 tables.ReadOptions(use_threads=False, column_names=self.headers[path]),
                 tables.ParseOptions(delimiter=self.delimiter),
-                tables.ConvertOptions(column_types=kinds, include_columns=self.chosen.all, strings_can_be_null=True),
+                tables.ConvertOptions(column_types=types, include_columns=self.chosen.all, strings_can_be_null=True),
             )
         except ValueError as error:
-            raise self._in_words(error, path) from None
-        X, y, weight, _ = to_piece(table, self.chosen, path)
-        others = [part for part in (y, weight) if part is not None]
+            raise self._with_column_name(error, path) from None
+        X, y, weight, *_ = to_raw_block(table, self.chosen, path)
+        others = [values for values in (y, weight) if values is not None]
         for name, column in zip(self.chosen.all, [*X.T, *others], strict=True):
-            if not (good := finite(column)).all():
-                raise ValueError(in_words(name, column[~good][0]))
+            if not (good := is_valid(column)).all():
+                raise ValueError(describe_bad_value(name, column[~good][0]))
         if weight is not None and weight.min(initial=0.0) < 0.0:
             raise ValueError(f"column {self.chosen.weight!r} is {weight.min()}; a weight must be >= 0")
         return as_rows(X), y, weight
 
-    def _in_words(self, error: ValueError, path: str) -> ValueError:
-        """What pyarrow says of a cell, with the name of its column."""
+    def _with_column_name(self, error: ValueError, path: str) -> ValueError:
+        """The error of pyarrow about a cell, with the name of its column instead of the number."""
         found = re.search(r"CSV column #(\d+):.*invalid value '(.*)'", str(error), flags=re.DOTALL)
         if found is None:
             return error
         name = self.headers[path][int(found[1])]
         remedy = "drop" if name in self.chosen.features else None
-        return BadRow(f"column {name!r} holds {found[2]!r}, which is no number", remedy)
+        return BadRow(f"column {name!r} holds {found[2]!r}, which is not a number", remedy)
 
     def _header(self, path: str) -> list[str]:
-        """The names in the first line."""
+        """The column names in the first line."""
         try:
             names = self._cells(_first_lines(path, 1)[0].decode("utf-8-sig"))
         except (UnicodeDecodeError, csv.Error) as error:
-            raise SourceError(f"{path}: its first line cannot be read: {error}; save it as CSV UTF-8") from None
+            raise SourceError(f"{path}: the first line cannot be read: {error}; save it as CSV UTF-8") from None
         if not names:
-            raise SourceError(f"{path} has no header: its first line must name the columns")
+            raise SourceError(f"{path} has no header: the first line must name the columns")
         if len(names) == 1 and self.delimiter == "," and (";" in names[0] or "\t" in names[0]):
-            raise SourceError(f"{path}: its columns must be separated by commas, got {names[0][:80]!r}")
+            raise SourceError(f"{path}: the columns must be separated by commas, got {names[0][:80]!r}")
         return names
 
     def _cells(self, line: str) -> list[str]:
         return next(csv.reader([line.strip(" \r\n")], delimiter=self.delimiter), [])
 
     def _first_row(self, path: str) -> dict[str, str]:
-        """The cells of the second line by their columns, which tell what is a text and what true or false."""
+        """The cells of the second line by column name; they show which columns hold strings or booleans."""
         line = _first_lines(path, 2)[1].decode("utf-8", "replace")
         try:
             return dict(zip(self.headers[path], self._cells(line), strict=False))
-        except csv.Error:  # a bad row like any other, told or skipped when it is read
+        except csv.Error:  # a bad row, reported or skipped when it is read
             return {}
 
 

@@ -1,23 +1,26 @@
-"""What a block passes before it is used: its size, its shape, finite numbers."""
+"""The checks that each block passes before it is used: size, shape, finite numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from ..linalg.matrices import as_rows
-from ._base import Faults, Piece, SourceError
+from ._faults import Faults, RawBlock, SourceError
 
-__all__ = ["checked", "finite", "in_words", "rows_of_a_block"]
+__all__ = ["Matrix", "check_block", "describe_bad_value", "is_valid", "resolve_block_rows"]
 
-BLOCK_NUMBERS = 2**22  # in a dense block, unless its rows are told: 32 MiB
+BLOCK_NUMBERS = 2**22  # the default size of a dense block: 32 MiB
+
+Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 
 
-def rows_of_a_block(block_rows: int | None, features: int) -> int:
-    """What the user said, or as many as make a dense block of 32 MiB."""
+def resolve_block_rows(block_rows: int | None, features: int) -> int:
+    """The number of rows that the user chose, or as many as make a dense block of 32 MiB."""
     if block_rows is None:
         return max(1, BLOCK_NUMBERS // max(1, features))
     if isinstance(block_rows, bool) or not isinstance(block_rows, (int, np.integer)) or block_rows < 1:
@@ -25,34 +28,67 @@ def rows_of_a_block(block_rows: int | None, features: int) -> int:
     return int(block_rows)
 
 
-def checked(
-    piece: Piece, n_features: int | None, first: int, faults: Faults, names: Sequence[str] | None = None
-) -> Piece:
-    """A block through the gate. Rows that are not finite numbers are faults; ``first`` is the number of the first.
+def check_block(
+    block: RawBlock, n_features: int | None, faults: Faults, first_row: int = 0, names: Sequence[str] | None = None
+) -> RawBlock:
+    """Check a block, and convert its rows to the form that the solvers use.
 
-    ``names`` are those of the features, where these have any.
+    Parameters
+    ----------
+    block : RawBlock
+        The block as it was read.
+    n_features : int or None
+        The number of features that it must have; None accepts any.
+    faults : Faults
+        Receives the rows with a value, target or weight that is missing or not finite, or with a negative weight.
+    first_row : int, default=0
+        The number of the block's first row within its file or row group, for messages, which count from 1.
+    names : sequence of str, optional
+        The names of the features, for messages.
+
+    Returns
+    -------
+    RawBlock
+        The good rows, dense rows in float64, sparse rows in CSR form.
+
+    Raises
+    ------
+    SourceError
+        If the shapes disagree, if the features are not numbers, or, with ``Faults("stop")``, at the first bad row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import sources
+    >>> block = sources.RawBlock(np.array([[1.0], [np.nan]]), np.array([1.0, -1.0]), None, "rows.txt")
+    >>> faults = sources.Faults("skip")
+    >>> sources.check_block(block, 1, faults).y
+    array([1.])
+    >>> faults.messages
+    ['rows.txt, row 2: the value of feature 0 is nan']
     """
-    X, y, weight, place = piece
+    X, y, weight, place, _ = block
     try:
         rows = as_rows(X)
-        ends_well = all(finite(part).all() for part in (y, weight)) and not (weight is not None and (weight < 0).any())
+        valid = bool(is_valid(y).all() and is_valid(weight).all()) and not (weight is not None and (weight < 0).any())
     except ValueError:
-        rows, ends_well = None, False
-    if not ends_well or rows is None:
-        X, y, weight = _without_faults(piece, first, faults, names)
+        rows, valid = None, False
+    if not valid or rows is None:
+        X, y, weight = _good_rows(block, faults, first_row, names)
         rows = as_rows(X)
     if n_features is not None and rows.shape[1] != n_features:
         raise SourceError(f"{place} has {rows.shape[1]} features, expected {n_features}")
-    for name, part in (("y", y), ("sample_weight", weight)):
-        if part is not None and np.shape(part) != (rows.shape[0],):
-            raise SourceError(f"{place}: {name} must have shape ({rows.shape[0]},), got {np.shape(part)}")
-    return faults.marked(Piece(rows, y, weight, place))
+    for name, values in (("y", y), ("sample_weight", weight)):
+        if values is not None and np.shape(values) != (rows.shape[0],):
+            raise SourceError(f"{place}: {name} must have shape ({rows.shape[0]},), got {np.shape(values)}")
+    return faults.with_gaps(RawBlock(rows, y, weight, place))
 
 
-def _without_faults(piece: Piece, first: int, faults: Faults, names: Sequence[str] | None) -> tuple[Any, Any, Any]:
-    """Only the rows that are finite numbers; the others are told."""
-    X, y, weight, place = piece
-    parts: Any = (("target", y), ("sample_weight", weight))
+def _good_rows(
+    block: RawBlock, faults: Faults, first_row: int, names: Sequence[str] | None
+) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+    """X, y and weights of the rows that are finite numbers; the others are reported."""
+    X, y, weight, place, _ = block
     try:
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         X = X if X.dtype.kind == "f" else X.astype(np.float64)
@@ -65,36 +101,35 @@ def _without_faults(piece: Piece, first: int, faults: Faults, names: Sequence[st
     bad = ~np.isfinite(entries.data)
     for i, j in zip(entries.row[bad], entries.col[bad], strict=True):
         if good[i]:
-            what = f"the value of feature {j} is {X[i, j]}" if names is None else in_words(names[j], X[i, j])
-            faults.found(f"{place}, row {first + i + 1}: {what}")
+            value = X[i, j]
+            reason = f"the value of feature {j} is {value}" if names is None else describe_bad_value(names[j], value)
+            faults.report(f"{place}, row {first_row + i + 1}: {reason}")
         good[i] = False
-    for name, part in parts:
-        for i in np.flatnonzero(~finite(part) | (_below_zero(part) if name == "sample_weight" else False)):
+    for name, values in (("target", y), ("sample_weight", weight)):
+        if values is None:
+            continue
+        for i in np.flatnonzero(~is_valid(values) | ((values < 0) if name == "sample_weight" else False)):
             if good[i]:
-                faults.found(f"{place}, row {first + i + 1}: the {name} is {_shown(part[i])}")
+                faults.report(f"{place}, row {first_row + i + 1}: the {name} is {_shown(values[i])}")
             good[i] = False
     if faults.mark:
-        faults.gaps = np.cumsum(good)[~good].tolist()
+        faults.gaps = tuple(np.cumsum(good)[~good].tolist())
     return X[good], None if y is None else y[good], None if weight is None else weight[good]
 
 
-def in_words(name: str, value: Any) -> str:
-    """What is wrong with a value of a column that is no finite number."""
+def describe_bad_value(name: str, value: object) -> str:
+    """The error message for a value of a column that is not a finite number."""
     return f"column {name!r} is {_shown(value)}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return "empty" if value is None or value != value else str(value)
 
 
-def finite(part: Any) -> np.ndarray:
-    """Which entries are finite; a text is, None is not."""
-    if part is None:
+def is_valid(values: np.ndarray | None) -> np.ndarray:
+    """Which entries are finite numbers or strings; None and NaN are not."""
+    if values is None:
         return np.ones(1, dtype=bool)
-    if part.dtype.kind in "fiub":
-        return np.isfinite(part)
-    return np.array([value is not None and value == value for value in part], dtype=bool)
-
-
-def _below_zero(part: Any) -> Any:
-    return False if part is None else part < 0
+    if values.dtype.kind in "fiub":
+        return np.isfinite(values)
+    return np.array([value is not None and value == value for value in values], dtype=bool)

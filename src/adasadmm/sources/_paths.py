@@ -1,15 +1,17 @@
-"""Files, globs and folders."""
+"""Files, glob patterns and folders."""
 
 from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from ._base import SourceError
+from ._faults import SourceError
 
-__all__ = ["kind_of", "resolved"]
+__all__ = ["Paths", "kind_of", "resolved"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _KINDS = {
     ".parquet": "parquet",
@@ -19,15 +21,16 @@ _KINDS = {
     ".csv": "csv",
     ".tsv": "tsv",
 }
+NOT_FOUND = "no such file or folder, and no file matches it as a pattern; check the name and the working directory"
 _PACKED = (".gz", ".bz2")
 _OTHERS = (".xlsx", ".xls", ".ods", ".json", ".jsonl", ".npy", ".npz", ".pkl", ".mat", ".h5", ".zip", ".xz", ".zst")
 
 
-def resolved(paths: Any, kind: str | None = None) -> list[str]:
-    """All files that paths, globs and folders stand for, sorted within each; of a folder those of one kind."""
-    given: list[Any] = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+def resolved(paths: Paths, kind: str | None = None) -> list[str]:
+    """The files behind paths, glob patterns and folders, sorted within each; of a folder only files of one kind."""
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not given:
-        raise SourceError("no file was given")
+        raise SourceError("paths is empty: give at least one file")
     found: list[str] = []
     for path in (os.fspath(each) for each in given):
         if os.path.isdir(path):
@@ -40,16 +43,13 @@ def resolved(paths: Any, kind: str | None = None) -> list[str]:
         else:
             some = sorted(glob.glob(path, recursive=True))
             if not some:
-                said = (
-                    "there is no such file or folder, and no match of a glob; check the name, and the folder you are in"
-                )
-                raise FileNotFoundError(2, said, path)
+                raise FileNotFoundError(2, NOT_FOUND, path)
         found += some
     return found
 
 
-def kind_of(paths: Any) -> str:
-    """The kind that all files have."""
+def kind_of(paths: Paths) -> str:
+    """The format that all files have, by their names."""
     found = resolved(paths)
     for path in found:
         if path.lower().endswith(_OTHERS):
@@ -69,5 +69,5 @@ def _kind(path: str) -> str:
 
 
 def _is_visible(file: Path, folder: str) -> bool:
-    """Names that begin with . or _ are marks that other programs leave."""
+    """Whether no name on the way starts with . or _, as the marker files of other programs do."""
     return not any(part[0] in "._" for part in file.relative_to(folder).parts)

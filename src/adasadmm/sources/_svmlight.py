@@ -1,29 +1,29 @@
-"""svmlight files: a label and the features that are not zero on each line."""
+"""svmlight files: each line holds a label and the features that are not zero."""
 
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from ..linalg.matrices import as_rows
-from ._base import BadRow
-from ._text import TextSource
+from ._faults import BadRow
+from ._text import Parsed, TextSettings, TextSource
 
-__all__ = ["MOST_FEATURES", "SvmlightSource"]
+__all__ = ["MAX_FEATURES", "SvmlightSource"]
 
-MOST_FEATURES = 2**24  # unless n_features says more: a vector of so many takes 128 MiB
+MAX_FEATURES = 2**24  # unless n_features is larger: a vector of this length takes 128 MiB
 
 
 class SvmlightSource(TextSource):
     """svmlight text, parsed by scikit-learn."""
 
-    def __init__(self, paths: list[str], zero_based: bool = False, **settings: Any) -> None:
+    def __init__(self, paths: list[str], zero_based: bool = False, **settings: Unpack[TextSettings]) -> None:
         super().__init__(paths, **settings)
         self.zero_based = zero_based
 
-    def _parse(self, data: bytes, path: str) -> tuple[Any, Any, Any]:
+    def _parse(self, data: bytes, path: str) -> Parsed:
         from sklearn.datasets import load_svmlight_file
 
         try:
@@ -33,10 +33,10 @@ class SvmlightSource(TextSource):
         except ValueError:
             if b"," in data.partition(b"\n")[0]:
                 raise ValueError(
-                    "no svmlight text; a table must have a name in .csv, .tsv, .parquet or .arrow"
+                    "not svmlight text; the name of a table must end in .csv, .tsv, .parquet or .arrow"
                 ) from None
             raise
-        if X.shape[1] > (self.n_features or MOST_FEATURES):
+        if X.shape[1] > (self.n_features or MAX_FEATURES):
             raise self._too_wide()
         if self.n_features is not None:
             X.resize(len(y), self.n_features)
@@ -45,6 +45,6 @@ class SvmlightSource(TextSource):
         return as_rows(X, "the values of a row"), y, None
 
     def _too_wide(self) -> BadRow:
-        told = self.n_features is not None
-        most = f"the {self.n_features:,} features" if told else f"{MOST_FEATURES:,}, the most features"
-        return BadRow(f"an index beyond {most}" + ("" if told else "; give n_features for more"), "n_features")
+        if self.n_features is not None:
+            return BadRow(f"an index beyond the {self.n_features:,} features", "n_features")
+        return BadRow(f"an index beyond {MAX_FEATURES:,}, the most features; give n_features for more", "n_features")

@@ -1,32 +1,41 @@
-"""Blocks of rows, as Algorithm 1 takes them: all rows in memory are one, a source is many."""
+"""Blocks of rows in the form that the solvers use: rows in memory are one block, a source gives many."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import losses
 from ..linalg import matrices
 from ..linalg.matrices import Rows, as_rows, as_vector
-from . import Piece, Source, SourceError, Summary
+from ._base import Source
+from ._calls import Remembered
+from ._faults import RawBlock, SourceError
+from ._gate import Matrix
+from ._summary import Summary
 
-__all__ = ["Block", "ToBlock", "as_block", "first_of_source", "of_piece", "of_source"]
+__all__ = ["Block", "BlockConverter", "as_block", "first_of_source", "of_raw_block", "of_source"]
 
-FIRST_ROWS = 1000  # of a source, that are looked at before a run
+FIRST_ROWS = 1000  # the rows of a source that are inspected before a run
+
+Loss = tuple  # a loss is an instance of a NamedTuple class
 
 
 class Block(NamedTuple):
-    """Some rows, their targets, and their weights, of mean 1 over all rows of the problem."""
+    """Rows in memory, their targets, and their weights, which have mean 1 over all rows of the problem."""
 
     X: Rows
     y: np.ndarray
     c: np.ndarray
 
 
-def as_block(X: Any, y: Any, sample_weight: Any) -> Block:
+def as_block(X: Matrix, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Block:
+    """Check the arrays that a user passed, and make them one block."""
     rows = as_rows(X, "X")
     n, d = rows.shape
     if n == 0 or d == 0:
@@ -41,12 +50,12 @@ def as_block(X: Any, y: Any, sample_weight: Any) -> Block:
     return Block(rows, as_vector(y, n, "y"), weight / weight.mean())
 
 
-def of_source(source: Source, loss: Any) -> Iterator[tuple[slice, Block]]:
-    """All rows of a source, block after block, and which of the n they are."""
+def of_source(source: Source, loss: Loss) -> Iterator[tuple[slice, Block]]:
+    """The blocks of a source in order, each with the slice of the n rows that it holds."""
     first, n = 0, source.shape[0]
-    with contextlib.closing(source.pieces()) as pieces:
-        for piece in pieces:
-            block = of_piece(piece, source.summary, loss)
+    with contextlib.closing(source.raw_blocks()) as raw_blocks:
+        for raw in raw_blocks:
+            block = of_raw_block(raw, source.summary, loss)
             rows = slice(first, first + len(block.y))
             first = rows.stop
             if first > n:
@@ -56,48 +65,49 @@ def of_source(source: Source, loss: Any) -> Iterator[tuple[slice, Block]]:
         raise SourceError(f"{source!r} was changed: it had {n:,} rows, now {f'{first:,}' if first < n else 'more'}")
 
 
-def of_piece(piece: Piece, summary: Summary, loss: Any) -> Block:
-    """What a source gave, checked against the loss and the other blocks; weights have mean 1 over all of them."""
-    rows, d = piece.X.shape
+def of_raw_block(raw: RawBlock, summary: Summary, loss: Loss) -> Block:
+    """Check a block of a source against the loss and the number of features, and scale its weights to mean 1."""
+    rows, d = raw.X.shape
     if d != summary.features:
-        raise SourceError(f"{piece.place} has {d} features, expected {summary.features}")
-    if piece.y is None:
-        raise SourceError(f"{piece.place} has no targets")
+        raise SourceError(f"{raw.place} has {d} features, expected {summary.features}")
+    if raw.y is None:
+        raise SourceError(f"{raw.place} has no targets")
     try:
-        y = as_vector(piece.y, rows, "the targets")
+        y = as_vector(raw.y, rows, "the targets")
         losses.check(loss, y)
     except ValueError as error:
-        raise SourceError(f"{piece.place}: {error}") from None
-    return Block(piece.X, y, np.ones(rows) if piece.weight is None else piece.weight / (summary.weight / summary.rows))
+        raise SourceError(f"{raw.place}: {error}") from None
+    return Block(raw.X, y, np.ones(rows) if raw.weight is None else raw.weight / (summary.weight / summary.rows))
 
 
-class ToBlock(NamedTuple):
-    """`of_piece` on a worker: it needs no more of a source than its summary."""
+@dataclass(frozen=True)
+class BlockConverter:
+    """`of_raw_block` as a function of the raw block alone, which can be sent to a worker."""
 
     summary: Summary
-    loss: Any
+    loss: Loss
 
-    def __call__(self, piece: Piece) -> Block:
-        return of_piece(piece, self.summary, self.loss)
+    def __call__(self, raw: RawBlock) -> Block:
+        return of_raw_block(raw, self.summary, self.loss)
 
     @classmethod
-    def of(cls, source: Source, loss: Any) -> ToBlock:
+    def of(cls, source: Source, loss: Loss) -> BlockConverter:
         return cls(source.summary._replace(labels=None, faults=()), loss)
 
 
-def first_of_source(source: Source, loss: Any) -> Block:
+def first_of_source(source: Source, loss: Loss) -> Block:
     """The first rows of a source, as one block."""
     if not source.summary.weight > 0.0:
         raise SourceError(f"{source!r}: sample_weight must not be 0 for all rows")
     heads: list[Block] = []
-    left = FIRST_ROWS
-    for part in range(len(source)):
-        with contextlib.closing(source.each(_head, FIRST_ROWS, parts=[part])) as pieces:
-            while left > 0 and (piece := next(pieces, None)) is not None:
-                X, y, c = of_piece(piece, source.summary, loss)
-                heads.append(Block(matrices.head(X, left), y[:left].copy(), c[:left].copy()))
-                left -= len(y)
-        if left <= 0:
+    missing = FIRST_ROWS
+    for partition in range(len(source)):
+        with contextlib.closing(source.each(_head, FIRST_ROWS, partitions=[partition])) as raw_blocks:
+            while missing > 0 and (raw := next(raw_blocks, None)) is not None:
+                X, y, c = of_raw_block(raw, source.summary, loss)
+                heads.append(Block(matrices.head(X, missing), y[:missing].copy(), c[:missing].copy()))
+                missing -= len(y)
+        if missing <= 0:
             break
     if not heads:
         raise SourceError(f"{source!r} was changed: it had {source.shape[0]:,} rows, now none")
@@ -105,8 +115,8 @@ def first_of_source(source: Source, loss: Any) -> Block:
     return Block(matrices.stacked(Xs), np.concatenate(ys), np.concatenate(cs))
 
 
-def _head(piece: Piece, remembered: dict, count: int) -> Piece:
-    """The first rows of a block."""
-    X, y, weight, place = piece
-    y, weight = (None if part is None else part[:count].copy() for part in (y, weight))
-    return Piece(matrices.head(X, count), y, weight, place)
+def _head(raw: RawBlock, remembered: Remembered, count: int) -> RawBlock:
+    """The first rows of a block, copied so that the others can be freed."""
+    y, weight = (None if values is None else values[:count].copy() for values in (raw.y, raw.weight))
+    gaps = tuple(gap for gap in raw.gaps if gap <= count)
+    return RawBlock(matrices.head(raw.X, count), y, weight, raw.place, gaps)
