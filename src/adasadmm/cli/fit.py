@@ -134,8 +134,8 @@ def _fit(options: argparse.Namespace) -> int:
             "rows": found.rows,
             "features": found.features,
             "skipped": found.skipped,
-            "iterations" if _iterates(options.solver) else "epochs": int(model.n_iter_),
-            "objective": _last_objective(model),
+            "iterations" if _iterates(str(model.solver)) else "epochs": int(model.n_iter_),
+            "objective": _objective(model),
             "relative_gap": _as_json(model.dual_gap_),
             "seconds": _seconds(model),
         }
@@ -226,10 +226,10 @@ def _iterates(solver: str) -> bool:
     return solver == "auto" or SOLVERS[solver](Tuning()).uses_all_rows
 
 
-def _last_objective(model: Model) -> float | list[float]:
-    traces = model.trace_ if isinstance(model.trace_, list) else [model.trace_]
-    last = [float(trace["objective"][-1]) for trace in traces if len(trace["objective"])]
-    return last[0] if len(last) == 1 else last
+def _objective(model: Model) -> float | list[float]:
+    """The objective of the saved coefficients; one per class if there are several."""
+    found = model._objectives
+    return found[0] if len(found) == 1 else found
 
 
 def _seconds(model: Model) -> float:
