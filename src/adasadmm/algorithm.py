@@ -17,8 +17,9 @@ import numpy as np
 
 from . import averages, losses, metrics, penalties, stepsizes
 from ._core.jit import at, compiled, generic, inlined, is_registered
-from .linalg.matrices import add_row, differences, row_dot
+from .linalg.matrices import differences
 from .linalg.quadratics import Separable
+from .linalg.rows import add_row, row_dot
 from .problem import GeneralB, NegativeIdentity, Problem
 
 __all__ = [
