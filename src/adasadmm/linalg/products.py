@@ -10,13 +10,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.linalg.blas
+import scipy.sparse as sp
+import scipy.sparse.linalg
 
 from .._core.jit import compiled
 from .._core.threads import side_by_side
 from .matrices import CSR, Dense, Rows, WithIntercept, dense_block, size, to_scipy
 from .rows import add_row, row_dot
 
-__all__ = ["gram", "gram_diagonal", "pieces", "product", "transposed_product"]
+__all__ = ["gram", "gram_diagonal", "largest_entry", "least_squares", "pieces", "product", "transposed_product"]
 
 GRAM_BLOCK = 2**19  # entries of the dense block of X in one step of `gram`: 4 MiB
 WORTH_THREADS = 2**18  # stored entries above which threads gain more than they cost
@@ -128,3 +130,13 @@ def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
         return total
 
     return sum(side_by_side(of_piece, pieces(M)))  # type: ignore[return-value]
+
+
+def least_squares(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray:
+    """The x of least norm that minimises ``|matrix x - rhs|``."""
+    return scipy.sparse.linalg.lsqr(matrix, rhs, atol=0.0, btol=0.0, conlim=0.0)[0]
+
+
+def largest_entry(x: np.ndarray) -> float:
+    """``max_j |x_j|``, and 0 for an empty x."""
+    return float(np.max(np.abs(x), initial=0.0))
