@@ -250,7 +250,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
             if solver.knows_gap or solver.uses_all_rows:
                 raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
             if sample_weight is not None:  # in a stream the mean of all weights is not known: they are taken as given
-                problem.rows = problem.rows._replace(c=sample_weight)
+                problem = problem.with_weights(sample_weight)
             if first:
                 run = begin(problem, solver, before[k])
             else:

@@ -176,11 +176,10 @@ def _strengths(name: str, given: Any) -> np.ndarray:
 
 def problem_with(problem: Problem, l2: float, intercept: bool) -> Problem:
     """The same problem with another ridge."""
-    other = problem.with_penalty(problem.penalty)
-    other.gamma = np.full(problem.d, l2)
+    gamma = np.full(problem.d, l2)
     if intercept:
-        other.gamma[-1] = 0.0
-    return other
+        gamma[-1] = 0.0
+    return problem.with_gamma(gamma)
 
 
 def _constraints(kind: Any) -> dict:
