@@ -24,11 +24,10 @@ from .._core.jit import is_registered
 from ..linalg import products
 from ..problem import Problem
 from .domains import ROUNDING, Bounds, bounds_of, inside, into_domain, largest_scale, least
-from .primal import primal_value
 from .repair import lacking, repair, sizes
 from .trace import Certificate
 
-__all__ = ["Dual", "certificate", "certify", "data_pull", "dual_value", "relative_gap", "slopes", "with_dual"]
+__all__ = ["Dual", "certificate", "data_pull", "dual_value", "relative_gap", "slopes", "with_dual"]
 
 NO_DUAL_POINT = "no dual point was found where the conjugates are finite"
 
@@ -97,11 +96,6 @@ def data_pull(problem: Problem, s: np.ndarray) -> np.ndarray:
 
 
 # --- certificates ----------------------------------------------------------------------------------------------------
-
-
-def certify(problem: Problem, w: np.ndarray, v: np.ndarray, s: np.ndarray, theta: np.ndarray) -> Certificate:
-    """`certificates.certify` for rows in memory."""
-    return certificate(problem, (w, v), primal_value(problem, w, v), dual_value(problem, w, s, theta))
 
 
 def certificate(problem: Problem, point: tuple, primal: tuple[float, str], dual: Dual) -> Certificate:

@@ -18,11 +18,9 @@ from .. import losses
 from ..linalg import matrices, products
 from ..problem import Block, Problem
 from .domains import bounds_of, inside, into_domain, largest_scale
-from .duality import NO_DUAL_POINT, Dual, certificate, missing_conjugate, total
-from .primal import primal_value
-from .trace import Certificate
+from .duality import NO_DUAL_POINT, Dual, missing_conjugate, total
 
-__all__ = ["BlockSlopes", "Each", "certify", "dual_value"]
+__all__ = ["BlockSlopes", "Each", "dual_value"]
 
 Each = Callable[..., Iterable[Any]]  # calls function(block, remembered, *common) for each block, as `Problem.each` does
 
@@ -31,20 +29,6 @@ class BlockSlopes(Protocol):
     """The slopes of one block, from the block and from what the run remembers with it."""
 
     def __call__(self, block: Block, remembered: dict, /) -> np.ndarray: ...
-
-
-def certify(
-    problem: Problem,
-    w: np.ndarray,
-    v: np.ndarray,
-    slopes: BlockSlopes,
-    theta: np.ndarray,
-    each: Each | None = None,
-) -> Certificate:
-    """`certificates.certify` for rows from a source."""
-    primal = primal_value(problem, w, v)
-    dual = dual_value(problem, w, slopes, theta, problem.each if each is None else each)
-    return certificate(problem, (w, v), primal, dual)
 
 
 def dual_value(problem: Problem, w: np.ndarray, slopes: BlockSlopes, theta: np.ndarray, each: Each) -> Dual:
