@@ -14,7 +14,7 @@ import page
 from tuning import problem_of, tell
 
 from adasadmm import ALM, AdaSADMM, Hinge, Logistic, solve
-from adasadmm.certificates import ascent, duality
+from adasadmm.certificates import ascent, certify, duality
 from adasadmm.solvers import Batches
 
 DATA = ("svmguide3", "splice", "mushrooms", "news20", "digits", "a9a", "w8a")
@@ -30,7 +30,7 @@ def row(name: str, loss: type, epochs: int) -> list[str]:
     for passes in PASSES:
         s, theta = duality.slopes(problem, problem.predictions(w)), result.theta.copy()
         a_pass = seconds(ascent.ascend, problem, w, s, theta, passes) / max(1, passes)
-        gaps.append(f"{duality.certify(problem, w, result.v_mean, s, theta).relative_gap:.1e}")
+        gaps.append(f"{certify(problem, w, result.v_mean, s, theta).relative_gap:.1e}")
     tell(name, loss.__name__, epochs, *gaps)
     fork, order = result.run.fork(problem), np.random.default_rng(0).permutation(problem.n)
     part = a_pass / seconds(fork.advance, Batches(problem.rows, order, fork.batch_size))

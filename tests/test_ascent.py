@@ -69,7 +69,7 @@ def test_one_step_is_the_best_for_its_coordinate():
     ascent.ascend(case, np.zeros(case.d), s, theta, 10)
     size = np.sum(case.rows.X.values**2, axis=1) / 0.05 / case.n
     q = duality.data_pull(case, s) - case.times_A_transposed(theta)
-    ascent.move_slopes(case.loss, *case.rows, (size, np.zeros(30)), np.full(8, 1 / 0.05), np.array([7]), s, q)
+    ascent.move_slopes(case.loss, case.rows, (size, np.zeros(30)), np.full(8, 1 / 0.05), np.array([7]), s, q)
     best = duality.dual_value(case, np.zeros(8), s, theta)[0]
     for other in np.linspace(-1.0, 0.0, 21) * case.rows.y[7]:
         moved = s.copy()

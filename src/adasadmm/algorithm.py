@@ -1,12 +1,12 @@
 """Algorithm 1 of the paper: the loop and its five steps.
 
-One letter for one letter: w, v, theta, the step size eta, the penalty beta; the metric H_t is the paper's proximal
-function, Q is ``beta A'A`` or the diagonal that stands for it (`quadratics`). SADMM, Ada-SADMM (diagonal, full, with a
-metric of your own) and OADMM are this loop with other parts.
+The letters are the paper's: w, v, theta, the step size eta, the penalty parameter beta. The metric H_t is the paper's
+proximal function; Q is ``beta A'A`` or a diagonal majoriser of it (`quadratics`). SADMM, Ada-SADMM (with a diagonal, a
+full or your own metric) and OADMM are this loop with different parts.
 
-All steps read the dual point through ``slack_t = theta_t - beta (A w_t + B v_t - b)``, because then the w-step is
-``(H_t / eta + Q)(w_{t+1} - w_t) = -(g_t - A' slack_t)`` for the exact and the linearised quadratic alike. What it needs
-is ``pull_t = A' slack_t``, which the constraint's step leaves for it.
+The w-step reads the dual point through ``slack_t = theta_t - beta (A w_t + B v_t - b)``: in this form it is
+``(H_t / eta + Q)(w_{t+1} - w_t) = -(g_t - A' slack_t)`` for the exact and for the linearised quadratic. The step of the
+constraint therefore computes ``pull_t = A' slack_t`` for the next w-step.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import numpy as np
 
 from . import averages, losses, metrics, penalties, stepsizes
 from ._core.jit import compiled, entry_or, generic, inlined, is_registered
-from .linalg.matrices import add_row, differences, row_dot
+from .linalg.matrices import differences
 from .linalg.quadratics import Separable
-from .problem import GeneralB, NegativeIdentity, Problem
+from .linalg.rows import add_row, row_dot
+from .penalties.coupling import GeneralB, NegativeIdentity
+from .problem import Problem
 
 __all__ = [
     "Edgewise",
@@ -49,7 +51,7 @@ class Model(NamedTuple):
 
 
 class Method(NamedTuple):
-    """What the algorithms of the family differ in."""
+    """The parts in which the algorithms of this family differ."""
 
     subgradient: Any
     metric: Any
@@ -61,7 +63,7 @@ class Method(NamedTuple):
 
 
 class State(NamedTuple):
-    """The iterates and what the loop writes on the way; all arrays, changed in place."""
+    """The iterates and the work arrays of the loop. All are changed in place."""
 
     t: np.ndarray
     eta: np.ndarray
@@ -126,7 +128,7 @@ def next_gradient(model, method, block, state, batch):
 
 @generic
 def subgradient(kind, model, method, block, state, batch):
-    """``g_t``: the mean over the batch of ``c_i loss'(<x_i, w>, y_i) x_i``, added to ``gamma w_t``, which is there."""
+    """``g_t``: the mean over the batch of ``c_i loss'(<x_i, w>, y_i) x_i``, added to ``state.g = gamma w_t``."""
 
 
 @subgradient.register
@@ -170,7 +172,7 @@ def _(Q, model, method, state):
 
 @observe_and_argmin_w.register
 def _(Q: Separable, model, method, state):
-    # Metric and quadratic are diagonal: all of it coordinate by coordinate, and a set of w is met by clipping.
+    # Metric and quadratic are diagonal, so the step separates over coordinates, and clipping keeps w inside its set.
     inverse_eta = 1.0 / state.eta[0]
     for j in range(len(state.w)):
         h = inverse_eta * metrics.observe_at(method.metric, j, state.g[j], method.a) + Q.m[j]
@@ -207,8 +209,8 @@ def _(B, model, beta, state):
 
 @argmin_v_and_ascend.register
 def _(B: Edgewise, model, beta, state):
-    # Most edges stay where they are, at a bound of the penalty's conjugate: only the others change the pull. v is not
-    # kept (`show_v`).
+    # For most edges theta stays at a bound of the conjugate's domain, and only the other edges change the pull. v is
+    # not kept (`show_v`).
     for k in range(len(state.theta)):
         i, j = B.first[k], B.second[k]
         gap = entry_or(B.weight, k, 1.0) * (state.w[i] - state.w[j]) - entry_or(B.b, k, 0.0)
@@ -226,7 +228,7 @@ def _(B: Edgewise, model, beta, state):
 
 @compiled
 def show_v(model, beta, state):
-    """The v that follows from w_{t+1} and from the theta_t that was before it, where the loop keeps none."""
+    """Compute v_{t+1} from w_{t+1} and from theta_t, given as ``state.theta``, where the loop does not keep v."""
     for k in range(len(state.Aw)):
         state.Aw[k] = row_dot(model.A, k, state.w)
     argmin_v(NegativeIdentity(), model, beta, state)
@@ -234,7 +236,7 @@ def show_v(model, beta, state):
 
 @generic
 def argmin_v(B, model, beta, state):
-    """``v_{t+1}``: one prox; with a general B after a step along ``B'`` of the majorised quadratic."""
+    """``v_{t+1}``: one prox, for a general B after a gradient step on the majorised quadratic."""
 
 
 @argmin_v.register
@@ -290,7 +292,7 @@ def keep_average(average, state):
 
 
 def model_of(problem: Problem, edgewise: bool = True) -> Model:
-    """The problem in the form of the loop; where it can, the constraint goes edge by edge."""
+    """The problem as Algorithm 1 takes it; ``edgewise`` allows `Edgewise` where A and the penalty permit it."""
     B, penalty, tau_factor = problem.v_step
     w_set = penalties.Zero() if problem.w_set is None else problem.w_set
     ends = differences(problem.A) if edgewise and problem.B is None else None

@@ -7,105 +7,159 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from . import losses, penalties
 from .linalg import matrices, products
 from .linalg.matrices import CSR, as_csr, as_part, as_vector, to_scipy
+from .penalties.coupling import v_step
 from .penalties.gates import as_gamma, as_penalty, as_set, checked
 from .sources import RawBlock, Source, blocks
 from .sources._calls import Memory, OnConvertedBlocks, OnSingleBlock, Work
 from .sources.blocks import Block, BlockConverter
 
-__all__ = ["Block", "NegativeIdentity", "Problem"]
+__all__ = ["Block", "Problem"]
 
+INPUTS = frozenset(("source", "rows", "loss", "penalty", "A", "B", "b", "gamma", "w_set", "w_copy"))
 
-class NegativeIdentity(NamedTuple):
-    """``B = -I``: v is what the constraint makes of w."""
-
-
-class GeneralB(NamedTuple):
-    """Any B, with a curvature ``c_k`` for each coordinate of v: ``beta diag(c)`` stands for ``beta B'B``.
-
-    Where B'B is c I (on all of v, or on each part of a stack) that is exact, else ``c = |B|^2`` majorises it.
-    """
-
-    B: CSR
-    curvature: np.ndarray
+# The inputs that each cached quantity is computed from. `Problem.replaced` keeps a quantity only if none of these
+# changes, so along a path of penalties the passes over the rows are not repeated.
+DEPENDS_ON = {
+    "_last_predictions": {"rows"},
+    "_last_losses": {"source", "rows", "loss"},
+    "_first_of_source": {"source", "loss"},
+    "loss_at_zero": {"source", "rows", "loss"},
+    "column_sizes": {"rows", "A"},
+    "_inverse_B": {"A", "B"},
+    "v_step": {"A", "B", "penalty"},
+    "w_set_split": INPUTS,
+}
 
 
 class Problem:
-    """A loss over rows, a penalty of v, and the linear constraint that joins w and v.
+    """A loss over rows, a penalty of v, and the linear constraint that couples w and v.
+
+    The problem is to minimise over w and v::
+
+        1/n sum_i c_i loss(<x_i, w>, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v)
+
+    subject to ``A w + B v = b`` and w in W, where c are the sample weights divided by their mean.
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d), or a source
-        A source (`adasadmm.sources`) has its own targets and weights, and is read block by block. An array of
-        floats is not copied: do not change it while the problem is in use.
+    X : array or sparse matrix of shape (n, d), or Source
+        The rows. A source (`adasadmm.sources`) has its own targets and weights and is read block by block. An array of
+        float64 is not copied: do not change it while the problem is in use.
     y : array of shape (n,)
-        Labels -1 and +1 for `Hinge`, `SquaredHinge`, `Logistic`; counts for `Poisson`; any numbers else.
-    loss, penalty : NamedTuple
-        Those of `adasadmm.losses` and `adasadmm.penalties`, or your own.
+        Labels -1 and +1 for `Hinge`, `SquaredHinge` and `Logistic`, counts for `Poisson`, any numbers for the other
+        losses. None if X is a source.
+    loss : NamedTuple
+        A loss of `adasadmm.losses`, or one of your own.
+    penalty : NamedTuple
+        phi: a penalty or a set of `adasadmm.penalties`, or one of your own.
     A : array or sparse matrix of shape (m, d)
+        For a graph, one row for each edge (`adasadmm.graphs.incidence`).
     B : array or sparse matrix of shape (m, p), optional
         By default -I, so that ``v = A w - b``.
     b : array of shape (m,), optional
-    gamma : float or array of shape (d,)
-        The ridge. 0 leaves a coordinate free, an intercept for example.
-    w_set : a set of `adasadmm.penalties`, optional
+        By default 0.
+    gamma : float or array of shape (d,), default 0.0
+        The ridge, one number or one for each coordinate. 0 leaves a coordinate free, an intercept for example.
+    w_set : set of `adasadmm.penalties`, optional
+        W. By default w is not constrained.
     sample_weight : array of shape (n,), optional
-        A weight of 2 is a row that stands twice.
+        By default 1 for each row. A row of weight 2 counts as two equal rows.
+
+    Attributes
+    ----------
+    n, d, m, p : int
+        The number of rows and features, the number of constraints, and the length of v.
+    source : Source or None
+        Where the rows come from, if they are not in memory.
+    rows : Block or None
+        X, y and the weights c (of mean 1), if they are in memory.
+    loss, penalty, A, B, b, gamma, w_set
+        The parameters in the form in which the solvers use them: plug-ins with float fields, A and B as CSR, b and
+        gamma as vectors.
 
     Examples
     --------
     >>> import numpy as np
     >>> from adasadmm import Hinge, L1, Problem
     >>> problem = Problem(np.eye(2), [1, -1], loss=Hinge(), penalty=L1(0.5), A=[[1.0, -1.0]])
+    >>> problem
+    Problem(2 rows, 2 features, 1 constraints, loss=Hinge, penalty=L1)
     >>> problem.objective([0.5, -0.5])
     1.0
+    >>> problem.with_penalty(L1(1.0)).objective([0.5, -0.5])
+    1.5
     """
+
+    source: Any  # Source, or None if the rows are in memory
+    rows: Block  # None if the rows come from a source
+    n: int
+    d: int
+    loss: Any
+    penalty: Any
+    A: CSR
+    B: CSR | None  # None: -I
+    b: np.ndarray
+    gamma: np.ndarray
+    w_set: Any
+    w_copy: slice | None  # where v holds a copy of w that lies inside w's set
+    _last_predictions: tuple[np.ndarray, np.ndarray] | None = None
+    _last_losses: dict[bytes, float] | None = None  # at the last points; for a source
 
     def __init__(
         self,
-        X: Any,
-        y: Any = None,
+        X: ArrayLike | sp.sparray | sp.spmatrix | Source,
+        y: ArrayLike | None = None,
         *,
         loss: Any,
         penalty: Any,
-        A: Any,
-        B: Any = None,
-        b: Any = None,
-        gamma: Any = 0.0,
+        A: ArrayLike | sp.sparray | sp.spmatrix,
+        B: ArrayLike | sp.sparray | sp.spmatrix | None = None,
+        b: ArrayLike | None = None,
+        gamma: ArrayLike = 0.0,
         w_set: Any = None,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
     ) -> None:
-        self.source: Any = X if isinstance(X, Source) else None
-        self.rows: Any = None
-        if self.source is None:
-            self.rows = blocks.as_block(X, y, sample_weight)
-            self.n, self.d = self.rows.X.shape
-        elif y is not None or sample_weight is not None:
+        source, rows = (X, None) if isinstance(X, Source) else (None, blocks.as_block(X, y, sample_weight))
+        if source is not None and (y is not None or sample_weight is not None):
             raise ValueError("y and sample_weight must be None beside a source, which has its own")
-        else:
-            self.n, self.d = self.source.shape
-        self.loss = checked(losses, as_part(loss, "loss"), "loss", ("value", "slope"))
-        losses.check(self.loss, self.first_rows.y)
-        self.A = as_csr(A, "A")
+        constraint = {"A": A, "B": B, "b": b, "penalty": penalty, "w_set": w_set, "w_copy": None}
+        self._set(source=source, rows=rows, loss=loss, gamma=gamma, **constraint)
+
+    def _set(self, **given: Any) -> None:
+        """Keep these inputs in the form that their gates return; check again what has to agree with them."""
+        vars(self).update(given)
+        if given.keys() & {"source", "rows"}:
+            self.n, self.d = self.rows.X.shape if self.source is None else self.source.shape
+        if given.keys() & {"source", "rows", "loss"}:
+            self.loss = checked(losses, as_part(self.loss, "loss"), "loss", ("value", "slope"))
+            losses.check(self.loss, self.first_rows.y)
+        if given.keys() & {"source", "rows", "A", "B"}:
+            self._set_matrices()
+        if given.keys() & {"A", "b"}:
+            self.b = np.zeros(self.m) if self.b is None else as_vector(self.b, self.m, "b")
+        if "gamma" in given:
+            self.gamma = as_gamma(self.gamma, self.d)
+        if given.keys() & {"A", "B", "penalty"}:
+            self.penalty = as_penalty(self.penalty, self.p, "penalty")
+        if "w_set" in given:
+            self.w_set = None if self.w_set is None else as_set(self.w_set, self.d)
+
+    def _set_matrices(self) -> None:
+        self.A = as_csr(self.A, "A")
         if self.A.columns != self.d:
             raise ValueError(f"A must have a column for each of the {self.d} features, got shape {self.A.shape}")
-        self.m = self.A.shape[0]
-        self.B = None if B is None else as_csr(B, "B")
+        self.B = None if self.B is None else as_csr(self.B, "B")
         if self.B is not None and self.B.shape[0] != self.m:
             raise ValueError(f"B must have as many rows as A, {self.m}, got shape {self.B.shape}")
-        self.b = np.zeros(self.m) if b is None else as_vector(b, self.m, "b")
-        self.gamma = as_gamma(gamma, self.d)
-        self.penalty = as_penalty(penalty, self.m if self.B is None else self.B.columns, "penalty")
-        self.w_set = None if w_set is None else as_set(w_set, self.d)
-        self._remembered: dict[bytes, float] = {}  # losses at points, for a source
-        self.w_copy: slice | None = None  # where v holds a copy of w that lies inside w's set
 
     def __repr__(self) -> str:
         return (
@@ -113,10 +167,69 @@ class Problem:
             f"loss={type(self.loss).__name__}, penalty={type(self.penalty).__name__})"
         )
 
-    # --- what a point is worth ---------------------------------------------------------------------------------------
+    # --- the same problem with other inputs --------------------------------------------------------------------------
 
-    def objective(self, w: Any, v: Any = None) -> float:
-        """The objective at w and v; v by default what the constraint makes of w. Indicators of sets count 0."""
+    def replaced(self, **inputs: Any) -> Problem:
+        """The same problem with other inputs: penalty, gamma, rows (a `Block`), A, B, b, loss or w_set.
+
+        Only these are validated. The new problem shares all others, and the cached quantities that depend on none of
+        the replaced ones.
+        """
+        if unknown := inputs.keys() - INPUTS:
+            raise TypeError(f"a problem has no input {sorted(unknown)[0]!r}: one of {', '.join(sorted(INPUTS))}")
+        kept = {name for name, needed in DEPENDS_ON.items() if not needed & inputs.keys()} | INPUTS | {"n", "d"}
+        other = object.__new__(Problem)
+        vars(other).update({name: value for name, value in vars(self).items() if name in kept})
+        other._set(**inputs)
+        return other
+
+    def with_penalty(self, penalty: Any) -> Problem:
+        """The same problem with another penalty; the rows are shared."""
+        return self.replaced(penalty=penalty)
+
+    def with_gamma(self, gamma: ArrayLike) -> Problem:
+        """The same problem with another ridge; the rows are shared."""
+        return self.replaced(gamma=gamma)
+
+    def with_weights(self, c: ArrayLike) -> Problem:
+        """The same problem with these sample weights, which are taken as they are: their mean need not be 1."""
+        if self.rows is None:
+            raise ValueError("with_weights needs rows in memory; a source has its own weights")
+        weights = as_vector(c, self.n, "c")
+        if (weights < 0.0).any():
+            raise ValueError(f"c must be >= 0, got {weights.min()}")
+        return self.replaced(rows=self.rows._replace(c=weights))
+
+    def sampled(self, count: int) -> Problem:
+        """The same problem on ``count`` of its rows, always the same ones; the problem itself if it has no more."""
+        counted = np.flatnonzero(self.rows.c)
+        if count >= len(counted):
+            return self
+        chosen = np.sort(np.random.default_rng(self.n).choice(counted, count, replace=False))
+        weight = self.rows.c[chosen]
+        few = Block(matrices.taken(self.rows.X, chosen), self.rows.y[chosen], weight / weight.mean())
+        return self.replaced(rows=few)
+
+    @functools.cached_property
+    def w_set_split(self) -> Problem:
+        """The same problem with a copy of w inside its set: I stacked under A, the projection as penalty."""
+        copies = [(part, self.p + rows) for part, rows in penalties.parts_of(self.w_set, self.d)]
+        return self.replaced(
+            A=sp.vstack([to_scipy(self.A), sp.eye_array(self.d)]),
+            B=None if self.B is None else sp.block_diag([to_scipy(self.B), -sp.eye_array(self.d)]),
+            b=np.concatenate([self.b, np.zeros(self.d)]),
+            penalty=penalties.Stack((*penalties.parts_of(self.penalty, self.p), *copies)),
+            w_set=None,
+            w_copy=slice(self.p, self.p + self.d),
+        )
+
+    # --- the objective and the residual ------------------------------------------------------------------------------
+
+    def objective(self, w: ArrayLike, v: ArrayLike | None = None) -> float:
+        """The objective at w and v, where v is by default the solution of the constraint for w.
+
+        The indicator of a set counts 0, even outside the set.
+        """
         w = as_vector(w, self.d, "w")
         if v is None:
             v = self.v_of(w)
@@ -126,8 +239,8 @@ class Problem:
         return self.loss_at(w)[0] + self.ridge_value(w) + self.penalty_value(v)
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
-        """``X w``. The last one in memory is kept: trace, stopping rule and certificate ask for the same point."""
-        known = self.__dict__.get("_last_predictions")
+        """``X w``. With rows in memory the last result is kept, since trace and certificate need the same point."""
+        known = self._last_predictions
         if known is not None and np.array_equal(known[0], w):
             return known[1].copy()
         z = np.empty(self.n)
@@ -138,18 +251,18 @@ class Problem:
         return z
 
     def remember(self, w: np.ndarray, predictions: np.ndarray) -> None:
-        """``X w``, from one who knows it."""
+        """Keep these predictions ``X w`` of a caller that has computed them anyway."""
         self._last_predictions = (w.copy(), predictions.copy())
 
     def loss_at(self, *points: np.ndarray) -> list[float]:
-        """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; of a source the last ones are remembered."""
+        """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; for a source the last values are kept."""
         if self.source is None:
             y, c = self.rows.y, self.rows.c
             return [float(losses.mean_value(self.loss, self.predictions(w), y, c)) for w in points]
         keys = [w.tobytes() for w in points]
-        if not all(key in self._remembered for key in keys):
-            self._remembered = dict(zip(keys, self._loss_at(points), strict=True))
-        return [self._remembered[key] for key in keys]
+        if self._last_losses is None or not all(key in self._last_losses for key in keys):
+            self._last_losses = dict(zip(keys, self._loss_at(points), strict=True))
+        return [self._last_losses[key] for key in keys]
 
     def _loss_at(self, points: Sequence[np.ndarray]) -> list[float]:
         values = np.zeros(len(points))
@@ -159,6 +272,7 @@ class Problem:
 
     @functools.cached_property
     def loss_at_zero(self) -> float:
+        """The mean loss at w = 0."""
         return self._loss_at([np.zeros(self.d)])[0]
 
     def ridge_value(self, w: np.ndarray) -> float:
@@ -172,7 +286,7 @@ class Problem:
         return self.times_A(w) + self.times_B(v) - self.b
 
     def v_of(self, w: np.ndarray) -> np.ndarray | None:
-        """The v that solves ``A w + B v = b``, or None where B does not determine one for every w."""
+        """The v that solves ``A w + B v = b``, or None if B is not invertible."""
         rhs = self.b - self.times_A(w)
         if self.B is None:
             return -rhs
@@ -186,14 +300,14 @@ class Problem:
         return self.source is not None and self.source.on_workers
 
     def blocks(self) -> Iterator[tuple[slice, Block]]:
-        """All rows, block after block, and which of the n they are: one block in memory, many from a source."""
+        """All rows, block by block, each with its slice of the n rows: one block in memory, many from a source."""
         if self.source is None:
             yield slice(0, self.n), self.rows
         else:
             yield from blocks.of_source(self.source, self.loss)
 
     def block_of(self, raw: RawBlock) -> Block:
-        """What a source gave as a block of this problem."""
+        """The block of this problem for a block that the source has read."""
         return blocks.of_raw_block(raw, self.source.summary, self.loss)
 
     def each(
@@ -201,7 +315,7 @@ class Problem:
     ) -> Iterator[Any]:
         """``function(block, remembered, *common)`` for each block, in order, on the worker that has it (`Source.each`).
 
-        ``partitions``, for blocks on workers: only these.
+        ``partitions`` restricts the call to some blocks; it is for blocks on workers only.
         """
         if self.on_workers:
             chosen = range(len(self.source)) if partitions is None else partitions
@@ -219,7 +333,7 @@ class Problem:
 
     @property
     def first_rows(self) -> Block:
-        """Enough rows to know their kind and size: all that are in memory, or the first ones of a source."""
+        """Enough rows to see their form and scale: all rows in memory, or the first ones of a source."""
         return self.rows if self.source is None else self._first_of_source
 
     @functools.cached_property
@@ -227,6 +341,11 @@ class Problem:
         return blocks.first_of_source(self.source, self.loss)
 
     # --- the constraint ----------------------------------------------------------------------------------------------
+
+    @property
+    def m(self) -> int:
+        """The number of constraints."""
+        return self.A.shape[0]
 
     @property
     def p(self) -> int:
@@ -258,7 +377,7 @@ class Problem:
 
     @functools.cached_property
     def _inverse_B(self) -> np.ndarray | None:
-        """The inverse of a square B; None where there is none."""
+        """The inverse of B; None if B is not square or nearly singular."""
         if self.B is None or self.m != self.p:
             return None
         dense = to_scipy(self.B).toarray()
@@ -266,82 +385,14 @@ class Problem:
 
     @functools.cached_property
     def v_step(self) -> tuple[Any, Any, float]:
-        """B and the penalty in the form of the loop, and the factor that belongs to the penalty's tau."""
-        parts = penalties.parts_of(self.penalty, self.p)
-        if self.B is None:
-            curvatures = [1.0] * len(parts)
-            kernel_B: Any = NegativeIdentity()
-        else:
-            taken = [rows for _, rows in parts]
-            free = np.setdiff1d(np.arange(self.p), np.concatenate([*taken, np.empty(0, np.int64)]))
-            *curvatures, of_free = _curvatures(to_scipy(self.B), [*taken, free])
-            along = np.full(self.p, of_free)
-            for rows, curvature in zip(taken, curvatures, strict=True):
-                along[rows] = curvature
-            kernel_B = GeneralB(self.B, along)
-        if isinstance(self.penalty, penalties.Stack):
-            return kernel_B, penalties.linked(self.penalty, self.p, [1.0 / c for c in curvatures]), 1.0
-        return kernel_B, self.penalty, 1.0 / curvatures[0]
-
-    def with_penalty(self, penalty: Any) -> Problem:
-        """The same problem with another penalty; the rows are shared."""
-        other = self._copied_without("v_step", "w_set_split")
-        other.penalty = as_penalty(penalty, self.p, "penalty")
-        return other
-
-    def sampled(self, count: int) -> Problem:
-        """The same problem on this many of its rows, drawn once and for all; itself where it has no more."""
-        counted = np.flatnonzero(self.rows.c)
-        if count >= len(counted):
-            return self
-        chosen = np.sort(np.random.default_rng(self.n).choice(counted, count, replace=False))
-        few = self._copied_without("loss_at_zero", "column_sizes", "_last_predictions", "w_set_split")
-        weight = self.rows.c[chosen]
-        few.n = count
-        few.rows = Block(matrices.taken(self.rows.X, chosen), self.rows.y[chosen], weight / weight.mean())
-        return few
-
-    @functools.cached_property
-    def w_set_split(self) -> Problem:
-        """The same problem with a copy of w inside its set: I stacked under A, the projection as penalty."""
-        split = self._copied_without("_inverse_B", "column_sizes", "v_step")
-        split.A = as_csr(sp.vstack([to_scipy(self.A), sp.eye_array(self.d)]), "A")
-        split.b = np.concatenate([self.b, np.zeros(self.d)])
-        split.m = self.m + self.d
-        if self.B is not None:
-            split.B = as_csr(sp.block_diag([to_scipy(self.B), -sp.eye_array(self.d)]), "B")
-        copies = [(part, self.p + rows) for part, rows in penalties.parts_of(self.w_set, self.d)]
-        split.penalty = penalties.Stack((*penalties.parts_of(self.penalty, self.p), *copies))
-        split.w_set, split.w_copy = None, slice(self.p, self.p + self.d)
-        return split
-
-    def _copied_without(self, *names: str) -> Problem:
-        """The same problem, without what is known of it and would not hold."""
-        other = object.__new__(Problem)
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in names})
-        return other
+        """B and the penalty in the form that Algorithm 1 uses, and the factor of tau in the penalty's prox."""
+        return v_step(self.penalty, self.B, self.p)
 
 
 def _mean_losses(block: Block, remembered: dict, loss: Any, n: int, points: Sequence[np.ndarray]) -> np.ndarray:
-    """The share of a block in the mean loss at each point."""
+    """The contribution of one block to the mean loss at each point."""
     z, values = np.empty(len(block.y)), np.empty(len(points))
     for k, w in enumerate(points):
         products.product(block.X, w, z)
         values[k] = len(z) / n * float(losses.mean_value(loss, z, block.y, block.c))
     return values
-
-
-def _curvatures(B: sp.csr_array, parts: list[np.ndarray]) -> list[float]:
-    """For each part of v the c with B'B = c I there; |B|^2 for all where that does not hold."""
-    square = (B.T @ B).tocsr()
-    found = []
-    for rows in parts:
-        c = float(square[rows[0], rows[0]]) if len(rows) else 1.0
-        wanted = sp.csr_array((np.full(len(rows), c), (np.arange(len(rows)), rows)), shape=(len(rows), B.shape[1]))
-        gap = abs(square[rows] - wanted)
-        if c <= 0.0 or (gap.nnz and gap.max() > 1e-12 * c):
-            dense = square.toarray() if B.shape[1] <= 2000 else None
-            norm = np.linalg.norm(dense, 2) if dense is not None else sp.linalg.eigsh(square, 1)[0][0] * (1 + 1e-6)
-            return [max(float(norm), np.finfo(float).tiny)] * len(parts)
-        found.append(c)
-    return found

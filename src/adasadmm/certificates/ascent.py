@@ -1,11 +1,11 @@
-"""Dual coordinate steps: a better dual point from one that is near.
+"""Dual coordinate ascent: raise the dual value of a dual point that is near the optimum.
 
-With ``q = X'(c s)/n - A'theta`` the w that belongs to a dual point is ``u = -q / gamma``. The best s_i, while all else
-stays as it is, is a prox of the loss at what u makes of row i; the best theta_k is one of the penalty at what u makes
-of row k of A. So the dual value rises with every step, at the cost of a row.
+With ``q = X'(c s)/n - A'theta``, the minimiser over w that belongs to a dual point is ``u = -q / gamma``. While all
+other coordinates are fixed, the best s_i is a prox of the loss at row i's prediction by u, and the best theta_k is a
+prox of the penalty's conjugate at row k of ``A u - b``. Each step raises the dual value, at the cost of one row.
 
-A coordinate without ridge has no such u: there a small ridge around ``centre`` takes its place, and what that leaves is
-for `duality` to repair.
+A coordinate j with ``gamma_j = 0`` has no such minimiser. There, a small ridge around ``centre`` replaces the missing
+one, and `duality` repairs the dual point afterwards.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from __future__ import annotations
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import compiled, generic, is_registered
+from .._core.jit import compiled, is_registered
 from ..linalg import products
-from ..linalg.matrices import CSR, Dense, WithIntercept, add_row
-from ..problem import Problem
-from .scaling import measure_rows
+from ..linalg.matrices import CSR
+from ..linalg.rows import add_row, measure_rows, weighted_dot
+from ..problem import Block, Problem
 
 __all__ = ["ascend", "is_possible"]
 
-SWEEPS = 8  # over the constraint, in a pass over the rows
+SWEEPS = 8  # over theta in one pass over the rows
 
 
 def is_possible(problem: Problem) -> bool:
-    """Whether there is a u at all, and a prox for the slopes."""
+    """Whether some coordinate has a ridge, w no set, and the loss a prox; the rows must be in memory."""
     ridge = problem.w_set is None and bool((problem.gamma > 0.0).any())
     return ridge and problem.source is None and is_registered(losses.prox, problem.loss)
 
 
 def ascend(problem: Problem, centre: np.ndarray, s: np.ndarray, theta: np.ndarray, passes: int) -> None:
-    """Improve s and theta in place; theta only where the constraint goes coordinate by coordinate."""
-    X, y, c = problem.rows
+    """Improve s in place, and theta if B = -I and the penalty is a sum over coordinates."""
+    X, _, c = problem.rows
     ridge = np.where(problem.gamma > 0.0, problem.gamma, np.max(problem.gamma))
     inverse = 1.0 / ridge
     size, around = np.empty(problem.n), np.empty(problem.n)
@@ -48,27 +48,31 @@ def ascend(problem: Problem, centre: np.ndarray, s: np.ndarray, theta: np.ndarra
     order = np.random.default_rng(0).permutation(problem.n)
     for _ in range(passes):
         for piece in np.array_split(order, SWEEPS):
-            move_slopes(problem.loss, X, y, c, (size, around), inverse, piece, s, q)
+            move_slopes(problem.loss, problem.rows, (size, around), inverse, piece, s, q)
             if one_by_one:
                 move_theta(problem.penalty, problem.A, offset, stiffness, inverse, theta, q)
 
 
 @compiled
-def move_slopes(loss, X, y, c, of_rows, inverse, order, s, q):
-    """One step of each s_i."""
+def move_slopes(
+    loss, block: Block, of_rows: tuple, inverse: np.ndarray, order: np.ndarray, s: np.ndarray, q: np.ndarray
+):
+    """Maximise over each s_i in turn; ``of_rows`` holds the size of each row and its prediction by the centre."""
     size, around = of_rows
     for i in order:
         if size[i] > 0.0:
-            z = around[i] - weighted_dot(X, i, inverse, q) + size[i] * s[i]
-            better = (z - losses.prox(loss, z, size[i], y[i])) / size[i]
+            z = around[i] - weighted_dot(block.X, i, inverse, q) + size[i] * s[i]
+            better = (z - losses.prox(loss, z, size[i], block.y[i])) / size[i]
             if better != s[i]:
-                add_row(X, i, c[i] * (better - s[i]) / len(s), q)
+                add_row(block.X, i, block.c[i] * (better - s[i]) / len(s), q)
                 s[i] = better
 
 
 @compiled
-def move_theta(penalty, A, b, stiffness, inverse, theta, q):
-    """One step of each theta_k."""
+def move_theta(
+    penalty, A: CSR, b: np.ndarray, stiffness: np.ndarray, inverse: np.ndarray, theta: np.ndarray, q: np.ndarray
+):
+    """Maximise over each theta_k in turn."""
     for k in range(len(theta)):
         if stiffness[k] > 0.0:
             beta = 1.0 / stiffness[k]
@@ -77,30 +81,3 @@ def move_theta(penalty, A, b, stiffness, inverse, theta, q):
             if better != theta[k]:
                 add_row(A, k, theta[k] - better, q)
                 theta[k] = better
-
-
-@generic
-def weighted_dot(M, i, weight, x):
-    """``sum_j M_ij weight_j x_j``."""
-
-
-@weighted_dot.register
-def _(M: Dense, i, weight, x):
-    row = M.values[i]
-    total = 0.0
-    for j in range(len(row)):
-        total += row[j] * weight[j] * x[j]
-    return total
-
-
-@weighted_dot.register
-def _(M: CSR, i, weight, x):
-    total = 0.0
-    for p in range(M.indptr[i], M.indptr[i + 1]):
-        total += M.data[p] * weight[M.indices[p]] * x[M.indices[p]]
-    return total
-
-
-@weighted_dot.register
-def _(M: WithIntercept, i, weight, x):
-    return weighted_dot(M.rows, i, weight, x) + weight[-1] * x[-1]

@@ -1,8 +1,9 @@
-"""Exact structure: where v is exactly 0, ``A w = b`` is made to hold exactly.
+"""Exact structure: make ``A w = b`` hold exactly in the rows where v is exactly 0.
 
-A penalty such as L1 fuses coefficients along edges, or makes them 0, and the v of an augmented Lagrangian says which:
-its prox gives exact zeros. w itself comes near that only as far as the constraint holds. So each set of coefficients
-that zeros of v join becomes one, and the certificate is made anew: the fused point is kept if it is as good.
+A penalty such as L1 fuses coefficients along edges, or sets them to 0. The v of an augmented Lagrangian method shows
+which, because the prox of the penalty returns exact zeros, while ``A w`` is only as close to v as the constraint is
+satisfied. Polishing gives each cluster of coefficients (those that zeros of v connect) one common value and computes
+the certificate again. The fused point replaces the old one if its gap is as good.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..linalg.matrices import to_scipy
+from ..linalg.products import least_squares
 from ..problem import Problem
 from . import duality
+from .record import certify
 from .trace import Result
 
 __all__ = ["fuse", "fused"]
 
 
 def fuse(problem: Problem, result: Result, tol: float) -> Result:
-    """The same result with exact zeros; unchanged if these would raise its gap above ``tol``.
+    """The same result with exact zeros; unchanged if these would raise its relative gap above ``tol``.
 
     The solver must be one whose v is exact (`Solver.exact_v`).
     """
@@ -30,7 +33,7 @@ def fuse(problem: Problem, result: Result, tol: float) -> Result:
     w = fused(split, point.w, point.v)
     v = split.times_A(w) - split.b
     v[point.v == 0.0] = 0.0
-    found = duality.certify(split, w, v, *run.dual_point())
+    found = certify(split, w, v, *run.dual_point())
     certificate = duality.with_dual(split, found, max(found.dual, before.dual))
     v = v[: problem.p].copy()
     if not certificate.relative_gap <= max(tol, before.relative_gap):
@@ -40,14 +43,15 @@ def fuse(problem: Problem, result: Result, tol: float) -> Result:
 
 
 def fused(problem: Problem, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The w nearest to this one with ``A w = b`` in the rows where v is 0."""
+    """The point nearest to w with ``A w = b`` in the rows where v is 0."""
     rows = np.flatnonzero(v == 0.0)
     A, b = to_scipy(problem.A)[rows], problem.b[rows]
     entries = np.diff(A.indptr)
     plain = not b.any() and (entries <= 2).all() and not np.any(A.sum(axis=1)[entries == 2])
     if not plain:
-        return w - sp.linalg.lsqr(A, A @ w - b, atol=0.0, btol=0.0, conlim=0.0)[0]
-    # Rows are differences of two coefficients, or one coefficient: sets of equal ones, and sets of zeros.
+        return w - least_squares(A, A @ w - b)
+    # Each row is the difference of two coefficients, or a single one: connected components are clusters of equal
+    # coefficients, and a single entry sets its whole cluster to 0.
     ends = A.indices[np.repeat(entries == 2, entries)].reshape(-1, 2)
     graph = sp.coo_array((np.ones(len(ends)), ends.T), shape=(problem.d, problem.d))
     number, group = sp.csgraph.connected_components(graph, directed=False)

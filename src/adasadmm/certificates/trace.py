@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,20 +14,58 @@ __all__ = ["Certificate", "Result", "Snapshot", "Status", "Trace"]
 
 
 class Status(enum.Enum):
-    """How a run ended; the values are the messages."""
+    """Why a run ended. The value of each member is a sentence for the user.
+
+    Attributes
+    ----------
+    done
+        The run did all iterations that were asked for.
+    converged
+        The relative duality gap fell below ``tol``.
+    diverged
+        An iterate or the objective became infinite or NaN. The result holds the last finite iterate.
+    stopped
+        The callback returned a true value.
+
+    Examples
+    --------
+    >>> from adasadmm import Status
+    >>> Status.converged.value
+    'the relative duality gap fell below tol'
+    """
 
     done = "all iterations were done"
     converged = "the relative duality gap fell below tol"
     diverged = "an iterate or the objective stopped being finite; the last finite iterate is returned"
     stopped = "the callback asked to stop"
 
-    def __reduce__(self) -> Any:
-        """As an enumeration tells pickle; skops asks here."""
+    def __reduce__(self) -> tuple[type[Status], tuple[str]]:
+        """The pickle form of an enumeration: `enum.Enum` has only ``__reduce_ex__``, and skops calls this."""
         return type(self), (self.value,)
 
 
 class Snapshot(NamedTuple):
-    """A run at one moment: what the trace records, and the iterates (copies)."""
+    """A run at one moment: a point of the trace, and copies of the iterates. A callback receives one.
+
+    Attributes
+    ----------
+    iteration : int
+        Iterations so far.
+    epoch : float
+        Passes over the rows so far; for `ADMM` and `ALM`, iterations.
+    seconds : float
+        Time spent in iterations, without the evaluation of snapshots.
+    objective, objective_mean : float
+        The objective at w, and at w_mean.
+    primal_residual : float
+        ``|A w + B v - b|``.
+    dual_residual : float
+        ``beta |A'B(v_{t+1} - v_t)|``.
+    eta : float
+        The step size of the last iteration; NaN for solvers without one.
+    w, w_mean, w_average : ndarray of shape (d,)
+        As in `Result`.
+    """
 
     iteration: int
     epoch: float
@@ -43,11 +81,22 @@ class Snapshot(NamedTuple):
 
 
 class Trace(Mapping):
-    """Read-only columns: iteration, epoch, seconds, objective, objective_mean, primal_residual, dual_residual, eta."""
+    """The history of a run: a read-only mapping of column names to arrays with one entry for each snapshot.
+
+    Parameters
+    ----------
+    snapshots : sequence of Snapshot or of tuples
+        The first eight fields of each are the row of the trace.
+
+    Notes
+    -----
+    The columns are iteration, epoch, seconds, objective, objective_mean, primal_residual, dual_residual and eta; see
+    `Snapshot` for what they mean. The mapping can be passed to ``pandas.DataFrame`` as it is.
+    """
 
     columns = Snapshot._fields[:8]
 
-    def __init__(self, snapshots: list[tuple]) -> None:
+    def __init__(self, snapshots: Sequence[tuple]) -> None:
         self._data = {}
         for position, name in enumerate(self.columns):
             column = np.array([snapshot[position] for snapshot in snapshots], dtype=None if snapshots else float)
@@ -69,23 +118,25 @@ class Trace(Mapping):
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
-    """What is proved of an answer: the optimum lies between ``dual`` and ``primal``.
+    """A proof of how good an answer is: the optimum lies between ``dual`` and ``primal``.
 
     Attributes
     ----------
     primal : float
-        The objective at a feasible point: at w (its copy inside ``w_set``) with the v that belongs to it or, where that
-        is not feasible, at one nearby. Infinite where none is known.
+        The objective at a feasible point: w (or its copy inside ``w_set``) with the v that the constraint gives for it.
+        If these are not feasible, a feasible point nearby. Infinite if none is known.
     dual : float
-        A lower bound of the optimum; minus infinity where none is known.
+        A lower bound of the optimum, the value of a dual point; minus infinity if none is known.
     gap : float
         ``primal - dual``.
     relative_gap : float
-        ``gap / max(|primal|, 1e-12 f(0))``.
-    primal_residual, dual_residual : float
-        ``|A w + B v - b|``, and ``|A'theta - X'(c s)/n - gamma w|``.
+        ``gap / max(|primal|, 1e-12 f(0))``, where f is the objective.
+    primal_residual : float
+        ``|A w + B v - b|``.
+    dual_residual : float
+        ``|X'(c s)/n + gamma w - A'theta|``.
     reason : str
-        Why the gap is infinite, where it is.
+        Why the gap is infinite; empty if it is finite.
     """
 
     primal: float
@@ -103,18 +154,36 @@ class Result:
 
     Attributes
     ----------
-    w, v, theta : ndarray
+    w, v, theta : ndarray of shape (d,), (p,) and (m,)
         The last iterates.
     w_mean, v_mean : ndarray
-        The means of the theorems: of w_1..w_T and of v_2..v_{T+1}.
-    w_average : ndarray
-        The mean that the solver was asked for (``average=``).
-    w_feasible : ndarray
-        A point inside ``w_set``: the copy that the splitting keeps there, or w itself.
+        The means of the theorems: of w_1, ..., w_T and of v_2, ..., v_{T+1}.
+    w_average : ndarray of shape (d,)
+        The mean that the solver's ``average`` names; w for solvers that do not average. This is the answer.
+    w_feasible : ndarray of shape (d,)
+        A point inside ``w_set``: the copy of w that the splitting keeps there, or w itself.
     trace : Trace
+        Objective, residuals and step size over time.
     status : Status
+        Why the run ended.
     epochs : float
-        Epochs of this call; the trace counts on from ``start``.
+        Epochs of this call. The trace also counts those of the run that ``start`` holds.
+    certificate : Certificate or None
+        Bounds of the optimum, for ``w_average``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import ALM, L1, Problem, Squared, solve
+    >>> A = [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]
+    >>> problem = Problem(np.eye(3), [1.0, 1.2, 5.0], loss=Squared(), penalty=L1(0.1), A=A)
+    >>> result = solve(problem, ALM(), tol=1e-8)
+    >>> result.w.round(3)
+    array([1.25, 1.25, 4.7 ])
+    >>> result.status.name
+    'converged'
+    >>> bool(result.certificate.relative_gap <= 1e-8)
+    True
     """
 
     w: np.ndarray
@@ -128,12 +197,12 @@ class Result:
     status: Status
     epochs: float
     certified: Certificate | None = dataclasses.field(default=None, repr=False)
-    run: Any = dataclasses.field(default=None, repr=False)  # the state to go on from
+    run: Any = dataclasses.field(default=None, repr=False)  # the state from which `start` continues
 
     @functools.cached_property
     def certificate(self) -> Certificate | None:
-        """What is proved of ``w_average``. A stochastic run without ``tol`` makes it when first asked for it.
+        """Bounds of the optimum, for ``w_average``; computed on first access if the run did not need it.
 
-        That takes some passes over the rows, which must still be there as they were.
+        That takes a few passes over the rows, which must not have changed since the run.
         """
         return self.certified if self.certified is not None or self.run is None else self.run.certify()

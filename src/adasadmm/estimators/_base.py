@@ -269,7 +269,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
             if solver.knows_gap or solver.uses_all_rows:
                 raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
             if sample_weight is not None:  # unscaled: the mean weight of a stream is unknown until it ends
-                problem.rows = problem.rows._replace(c=sample_weight)
+                problem = problem.with_weights(sample_weight)
             run = begin(problem, solver, before[k]) if first else self._continued(k, problem, solver)
             if not advance(run, [Batches(problem.rows, np.arange(problem.n), run.batch_size)]):
                 warnings.warn(f"partial_fit: {Status.diverged.value}; a smaller eta may help", ConvergenceWarning, 3)

@@ -163,11 +163,10 @@ def _strengths(name: str, given: npt.ArrayLike) -> np.ndarray:
 
 def problem_with(problem: Problem, l2: float, intercept: bool) -> Problem:
     """The same problem with another strength of the ridge penalty."""
-    other = problem.with_penalty(problem.penalty)
-    other.gamma = np.full(problem.d, l2)
+    gamma = np.full(problem.d, l2)
     if intercept:
-        other.gamma[-1] = 0.0
-    return other
+        gamma[-1] = 0.0
+    return problem.with_gamma(gamma)
 
 
 def _constraints(plain: dict) -> dict:

@@ -1,1 +1,1 @@
-"""Matrices of rows, their products, and the factorisations that the solvers need."""
+"""Matrices of rows, row kernels, products, and the factorisations that the solvers need."""

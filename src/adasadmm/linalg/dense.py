@@ -1,7 +1,7 @@
-"""Dense algebra of the full metric: products, roots and inverses by BLAS and LAPACK, and the root that is kept up.
+"""Dense linear algebra for the full metric: products, square roots and inverses by BLAS and LAPACK, and root updates.
 
-Of a symmetric matrix only the upper triangle is kept, of rows as they lie in memory. Each function is compiled once
-for all losses and penalties.
+Only the upper triangle of a symmetric matrix is kept, where rows are the rows of a C-ordered array. Each function is
+compiled once for all losses and penalties.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ __all__ = [
 dgemm, dsyrk = fortran("blas", "dgemm", 13), fortran("blas", "dsyrk", 10)
 dgemv, dsymv = fortran("blas", "dgemv", 11), fortran("blas", "dsymv", 10)
 dsyevd, dpotrf, dpotri = fortran("lapack", "dsyevd", 11), fortran("lapack", "dpotrf", 5), fortran("lapack", "dpotri", 5)
-AS_IT_IS, TRANSPOSED, LOWER, VECTORS = (
-    np.array([ord(letter)], np.uint8) for letter in "NTLV"
-)  # lower: FORTRAN counts by columns
+# FORTRAN is column-major: it sees the upper triangle of a C-ordered array as the lower one.
+AS_IT_IS, TRANSPOSED, LOWER, VECTORS = (np.array([ord(letter)], np.uint8) for letter in "NTLV")
 ZERO, ONE = np.zeros(1), np.ones(1)
-LEAST = 1e-14  # eigenvalues below this fraction of the largest may count as 0: eigh leaves no less
+LEAST = 1e-14  # eigenvalues below this fraction of the largest count as 0: eigh is no more accurate
 
 
 # --- BLAS and LAPACK -------------------------------------------------------------------------------------------------
-# Whole numbers go by address, too: they stand in one array, which is read after the call, so that it lives until then.
+# FORTRAN takes integers by address, so each function puts its integers into an array ``n``. Reading an entry of ``n``
+# after the call keeps the compiler from freeing the array before the call ends.
 
 
 @compiled
-def dot(A, rows, B, out):
-    """``out = A B`` for the first rows of A."""
+def dot(A: np.ndarray, rows: int, B: np.ndarray, out: np.ndarray) -> int:
+    """``out = A B`` for the first ``rows`` rows of A."""
     n = np.array([B.shape[1], rows, A.shape[1]], np.int32)
     at, B_at, out_at = n.ctypes.data, B.ctypes.data, out.ctypes.data
     kind = AS_IT_IS.ctypes.data
@@ -50,8 +50,8 @@ def dot(A, rows, B, out):
 
 
 @compiled
-def times(M, rows, x, out):
-    """``out = M x`` for the first rows of M."""
+def times(M: np.ndarray, rows: int, x: np.ndarray, out: np.ndarray) -> int:
+    """``out = M x`` for the first ``rows`` rows of M."""
     n = np.array([M.shape[1], rows, 1], np.int32)
     at, one = n.ctypes.data, n.ctypes.data + 8
     M_at, x_at, out_at = M.ctypes.data, x.ctypes.data, out.ctypes.data
@@ -60,8 +60,8 @@ def times(M, rows, x, out):
 
 
 @compiled
-def symmetric_times(M, x, out):
-    """``out = M x``."""
+def symmetric_times(M: np.ndarray, x: np.ndarray, out: np.ndarray) -> int:
+    """``out = M x`` for a symmetric M."""
     n = np.array([len(x), 1], np.int32)
     at, one = n.ctypes.data, n.ctypes.data + 4
     M_at, x_at, out_at = M.ctypes.data, x.ctypes.data, out.ctypes.data
@@ -70,8 +70,8 @@ def symmetric_times(M, x, out):
 
 
 @compiled
-def add_squares(W, rows, G):
-    """``G += W' W`` for the first rows of W."""
+def add_squares(W: np.ndarray, rows: int, G: np.ndarray) -> int:
+    """``G += W' W`` for the first ``rows`` rows of W."""
     n = np.array([len(G), rows], np.int32)
     at, one = n.ctypes.data, ONE.ctypes.data
     dsyrk(LOWER.ctypes.data, AS_IT_IS.ctypes.data, at, at + 4, one, W.ctypes.data, at, one, G.ctypes.data, at)
@@ -79,8 +79,8 @@ def add_squares(W, rows, G):
 
 
 @compiled
-def eigen(M, values):
-    """Replace a symmetric M by its eigenvectors, one in each row; NaN where there are none."""
+def eigen(M: np.ndarray, values: np.ndarray) -> float:
+    """Replace a symmetric M by its eigenvectors, one in each row; by NaN if M is not finite or LAPACK fails."""
     d = len(M)
     finite = True
     for i in range(d):
@@ -99,8 +99,8 @@ def eigen(M, values):
 
 
 @compiled
-def invert_positive(M):
-    """Replace a positive definite M by its inverse, by way of its Cholesky factor; NaN where there is none."""
+def invert_positive(M: np.ndarray) -> None:
+    """Replace a positive definite M by its inverse, computed from its Cholesky factor; by NaN if there is none."""
     n = np.array([len(M), 0], np.int32)
     at, M_at = n.ctypes.data, M.ctypes.data
     dpotrf(LOWER.ctypes.data, at, M_at, at, at + 4)
@@ -111,26 +111,26 @@ def invert_positive(M):
 
 
 @compiled
-def copy(x, out):
-    """``out[:] = x`` for vectors; in numba's own words it takes seconds to compile, for the text of an error."""
+def copy(x: np.ndarray, out: np.ndarray) -> None:
+    """``out[:] = x`` for vectors. numba's slice assignment takes seconds to compile, because of its error message."""
     for j in range(len(x)):
         out[j] = x[j]
 
 
 @compiled
-def transpose(M, out):
+def transpose(M: np.ndarray, out: np.ndarray) -> None:
     """``out = M'``."""
     for i in range(len(M)):
         for j in range(len(M)):
             out[j, i] = M[i, j]
 
 
-# --- what the metric needs -------------------------------------------------------------------------------------------
+# --- the operations of the full metric -------------------------------------------------------------------------------
 
 
 @compiled
-def take_root(G, roots, U, S):
-    """``S = G^{1/2} = U' diag(roots) U``; eigenvalues that rounding puts below 0 count as 0."""
+def take_root(G: np.ndarray, roots: np.ndarray, U: np.ndarray, S: np.ndarray) -> None:
+    """``S = G^{1/2} = U' diag(roots) U``; eigenvalues that are negative by rounding count as 0."""
     d = len(G)
     half = np.empty_like(U)
     for i in range(d):
@@ -145,7 +145,7 @@ def take_root(G, roots, U, S):
 
 
 @compiled
-def invert(S, a, inverse_eta, matrix):
+def invert(S: np.ndarray, a: float, inverse_eta: float, matrix: np.ndarray) -> None:
     """Replace Q in ``matrix`` by the inverse of ``inverse_eta (a I + S) + Q``."""
     for i in range(len(S)):
         matrix[i, i] += inverse_eta * a
@@ -155,7 +155,9 @@ def invert(S, a, inverse_eta, matrix):
 
 
 @compiled
-def diagonalise(U, roots, a, matrix, transposed, spread):
+def diagonalise(
+    U: np.ndarray, roots: np.ndarray, a: float, matrix: np.ndarray, transposed: np.ndarray, spread: np.ndarray
+) -> None:
     """Replace Q in ``matrix`` by T with ``T'(a I + S) T = I`` and ``T'Q T = diag(spread)``."""
     d = len(U)
     half, product = np.empty_like(U), np.empty_like(U)
@@ -173,8 +175,8 @@ def diagonalise(U, roots, a, matrix, transposed, spread):
 
 
 @compiled
-def square_of_product(M, x, small):
-    """``|M'y|^2`` and ``|x - y|^2``, where y is x without its small entries."""
+def square_of_product(M: np.ndarray, x: np.ndarray, small: float) -> tuple[float, float]:
+    """``|M'y|^2`` and ``|x - y|^2``, where y is x with its entries of at most ``small`` set to 0."""
     d = len(x)
     out, large, number, rest = np.zeros(d), np.empty(d, np.int64), 0, 0.0
     for i in range(d):
@@ -197,15 +199,15 @@ def square_of_product(M, x, small):
     return square, rest
 
 
-# --- the root of a sum that grows ------------------------------------------------------------------------------------
+# --- updates of the root of a growing sum ----------------------------------------------------------------------------
 
 
 def root_rule(nodes: int) -> np.ndarray:
-    """Rows u and c with ``x^{1/2} = sum_j c_j x / (x + u_j^2)`` for x between `LEAST` and 1, and 0 at 0.
+    """Nodes u and weights c with ``x^{1/2} = sum_j c_j x / (x + u_j^2)`` for x between `LEAST` and 1, and for 0.
 
-    It is the midpoint rule for ``2/pi int x / (x + u^2) du`` in t, where ``u = LEAST^{1/2} sc(t | 1 - LEAST)``: then
-    its error falls by the same factor with each node (Hale, Higham and Trefethen, 2008). The upper half of the u
-    follows from the lower by ``u -> LEAST^{1/2} / u``.
+    This is the midpoint rule for ``2/pi int x / (x + u^2) du`` after the substitution
+    ``u = LEAST^{1/2} sc(t | 1 - LEAST)``, with which the error falls geometrically in the number of nodes (Hale, Higham
+    and Trefethen, 2008). The upper half of the nodes follows from the lower half by ``u -> LEAST^{1/2} / u``.
     """
     low, end = np.sqrt(LEAST), ellipkm1(LEAST)
     sn, cn, dn, _ = ellipj((np.arange(nodes // 2) + 0.5) * end / nodes, 1.0 - LEAST)
@@ -214,12 +216,21 @@ def root_rule(nodes: int) -> np.ndarray:
 
 
 @compiled
-def follow_root(g, U, roots, size, rule, steps, t, S):
-    """``S = C^{1/2}`` becomes ``(C + g g')^{1/2}``, C being the sum U' diag(roots)^2 U and t earlier such g.
+def follow_root(
+    g: np.ndarray,
+    U: np.ndarray,
+    roots: np.ndarray,
+    size: float,
+    rule: np.ndarray,
+    steps: np.ndarray,
+    t: int,
+    S: np.ndarray,
+) -> None:
+    """Update ``S = C^{1/2}`` to ``(C + g g')^{1/2}``, where C is ``U' diag(roots)^2 U`` plus t earlier ``g g'``.
 
-    By the rule, with ``R_j = (C + u_j^2)^{-1}``, the root grows by ``sum_j c_j u_j^2 z_j z_j'``, where
-    ``z_j = R_j g / (1 + g'R_j g)^{1/2}``, and by Sherman and Morrison R_j falls by ``z_j z_j'``. So the z of earlier
-    steps, in the basis of U, are all there is to keep. No eigenvalue may exceed size^2.
+    With ``R_j = (C + u_j^2)^{-1}`` and ``z_j = R_j g / (1 + g'R_j g)^{1/2}``, the rule (`root_rule`) says that the root
+    grows by ``sum_j c_j u_j^2 z_j z_j'``, and by the Sherman-Morrison formula R_j decreases by ``z_j z_j'``. It is
+    therefore enough to keep the z of the earlier steps, in the basis of U (``steps``). No eigenvalue may exceed size^2.
     """
     d, nodes = len(g), rule.shape[1]
     turned, along, bend = np.empty(d), np.empty(t * nodes), np.empty(nodes)

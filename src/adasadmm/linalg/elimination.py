@@ -1,8 +1,8 @@
-"""Sparse elimination: ``L D L'`` of ``diag(h) + S`` for one S and many h.
+"""Sparse factorisation: ``L D L'`` of ``diag(h) + S`` for one S and many h.
 
-Each edge of a graph is one entry of ``A'A``, so that elimination in a good order fills in little: 251 edges over 123
-features make 351 entries of L and 2,000 multiplications; a dense factor takes 310,000. Order and pattern are found
-once; a factor for another h then runs down a list.
+Each edge of a graph is one entry of ``A'A``, so elimination in a good order causes little fill-in: 251 edges over 123
+features need 351 entries of L and 2,000 multiplications, a dense factor 310,000. Order and sparsity pattern are
+computed once; the factor for another h then follows a list of operations.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from .._core.jit import inlined
 
 __all__ = ["Elimination", "eliminate", "factorise", "substitute"]
 
-MOST = 2_000_000  # multiplications of a factor that is still worth its list
+MOST = 2_000_000  # multiplications of a factor; beyond, the list of operations is too long to pay
 
 
 class Elimination(NamedTuple):
-    """S in the order of elimination, the pattern of L, and room for the numbers.
+    """S in the order of elimination, the sparsity pattern of L, and arrays for the numerical factor.
 
-    Column k of L has its entries at ``begin[k]:begin[k + 1]``, in the rows ``row``, downwards. Eliminating column k
-    changes the entries that each pair of its rows meets in; ``target`` lists them, pair by pair, for all columns.
+    The entries of column k of L are at ``begin[k]:begin[k + 1]``, in the rows ``row``, from top to bottom. Eliminating
+    column k changes one entry for each pair of these rows; ``target`` lists the positions of these entries for all
+    columns, in the order of the elimination.
     """
 
     order: np.ndarray
@@ -39,7 +40,7 @@ class Elimination(NamedTuple):
 
 
 def eliminate(S: sp.csr_array) -> Elimination | None:
-    """Find an order that fills in little and the pattern it makes; None where even that is too much."""
+    """Find an order with little fill-in and the pattern of L; None if the factor would still be too expensive."""
     found = _minimum_degree(S)
     if found is None:
         return None
@@ -71,9 +72,9 @@ def eliminate(S: sp.csr_array) -> Elimination | None:
 
 
 def _minimum_degree(S: sp.csr_array) -> tuple[list[int], list[set[int]]] | None:
-    """Eliminate the node with the fewest neighbours, join these to each other, and so on.
+    """The minimum-degree order: eliminate the node with the fewest neighbours, connect these, and repeat.
 
-    Returns the order and for each of its nodes the neighbours that were left.
+    Returns the order and, for each node in it, the neighbours that were not yet eliminated.
     """
     neighbours = [set(S.indices[S.indptr[j] : S.indptr[j + 1]].tolist()) - {j} for j in range(S.shape[0])]
     queue = [(len(ours), j) for j, ours in enumerate(neighbours)]
@@ -83,7 +84,7 @@ def _minimum_degree(S: sp.csr_array) -> tuple[list[int], list[set[int]]] | None:
     while queue:
         degree, j = heapq.heappop(queue)
         ours = neighbours[j]
-        if done[j] or degree != len(ours):  # an older entry of the queue
+        if done[j] or degree != len(ours):  # an outdated entry of the queue
             continue
         done[j] = True
         order.append(j)
@@ -102,8 +103,8 @@ def _minimum_degree(S: sp.csr_array) -> tuple[list[int], list[set[int]]] | None:
 
 
 @inlined
-def factorise(E, h):
-    """``L D L' = diag(h) + S``."""
+def factorise(E: Elimination, h: np.ndarray) -> None:
+    """Compute ``L D L' = diag(h) + S``."""
     for k in range(len(E.D)):
         E.D[k] = E.S_diagonal[k] + h[E.order[k]]
     for p in range(len(E.L)):
@@ -122,7 +123,7 @@ def factorise(E, h):
 
 
 @inlined
-def substitute(E, rhs, out):
+def substitute(E: Elimination, rhs: np.ndarray, out: np.ndarray) -> None:
     """Solve ``L D L' out = rhs``."""
     for k in range(len(E.D)):
         E.x[k] = rhs[E.order[k]]

@@ -1,7 +1,8 @@
-"""Rows of X and of A behind one interface, dense or sparse, and the one gate that brings arrays into one form.
+"""The forms that a matrix of rows can have, the gates that bring arrays into one of them, and conversions.
 
-Each variety of an array (Fortran order, read-only, 32-bit, ...) would be compiled anew, so whatever comes in leaves
-``as_rows`` and ``as_vector`` as float64, C-ordered, contiguous; sparse matrices as CSR.
+numba compiles a kernel again for each variety of array (Fortran order, read-only, 32-bit, ...). `as_rows` and
+`as_vector` therefore return float64 arrays that are C-ordered and contiguous, and sparse matrices as CSR. The row
+kernels for these forms are in `rows`.
 """
 
 from __future__ import annotations
@@ -12,18 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._core.jit import generic
-
 __all__ = [
     "CSR",
     "Dense",
+    "Rows",
     "WithIntercept",
-    "add_row",
+    "as_csr",
     "as_part",
     "as_rows",
     "as_vector",
     "differences",
-    "row_dot",
+    "to_scipy",
 ]
 
 UNSIGNED: dict[type, type] = {np.int32: np.uint32, np.int64: np.uint64}
@@ -40,7 +40,10 @@ class Dense(NamedTuple):
 
 
 class CSR(NamedTuple):
-    """Rows of a compressed sparse matrix. Its indices are unsigned: compiled code need not ask for their sign."""
+    """Rows of a sparse matrix in compressed form.
+
+    ``indices`` are unsigned, so that compiled code need not handle negative ones.
+    """
 
     data: np.ndarray
     indices: np.ndarray
@@ -53,9 +56,9 @@ class CSR(NamedTuple):
 
 
 class WithIntercept(NamedTuple):
-    """Rows with a 1 behind each, without a copy of the matrix."""
+    """Rows with a column of ones appended, without a copy of the matrix."""
 
-    rows: Any
+    rows: Rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -66,59 +69,8 @@ class WithIntercept(NamedTuple):
 Rows = Dense | CSR | WithIntercept
 
 
-@generic
-def row_dot(M, i, x):
-    """``<M_i, x>``."""
-
-
-@row_dot.register
-def _(M: Dense, i, x):
-    row = M.values[i]
-    total = 0.0
-    for j in range(len(row)):
-        total += row[j] * x[j]
-    return total
-
-
-@row_dot.register
-def _(M: CSR, i, x):
-    total = 0.0
-    for p in range(M.indptr[i], M.indptr[i + 1]):
-        total += M.data[p] * x[M.indices[p]]
-    return total
-
-
-@row_dot.register
-def _(M: WithIntercept, i, x):
-    return row_dot(M.rows, i, x) + x[-1]
-
-
-@generic
-def add_row(M, i, scale, out):
-    """``out += scale M_i``."""
-
-
-@add_row.register
-def _(M: Dense, i, scale, out):
-    row = M.values[i]
-    for j in range(len(row)):
-        out[j] += scale * row[j]
-
-
-@add_row.register
-def _(M: CSR, i, scale, out):
-    for p in range(M.indptr[i], M.indptr[i + 1]):
-        out[M.indices[p]] += scale * M.data[p]
-
-
-@add_row.register
-def _(M: WithIntercept, i, scale, out):
-    add_row(M.rows, i, scale, out)
-    out[-1] += scale
-
-
 def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """``first``, ``second`` and ``weight`` where each row of A is ``weight (w_first - w_second)``; None where not."""
+    """``first``, ``second`` and ``weight`` if each row of A is ``weight (w_first - w_second)``, else None."""
     if (np.diff(A.indptr) != 2).any():
         return None
     ends, values = A.indices.reshape(-1, 2), A.data.reshape(-1, 2)
@@ -128,19 +80,19 @@ def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 
 
 def size(M: Rows) -> int:
-    """The numbers that are stored."""
+    """The number of stored entries."""
     return size(M.rows) if isinstance(M, WithIntercept) else M.values.size if isinstance(M, Dense) else M.data.size
 
 
 def taken(M: Rows, rows: np.ndarray) -> Rows:
-    """Some rows, chosen by their numbers."""
+    """The rows with these indices."""
     if isinstance(M, WithIntercept):
         return WithIntercept(taken(M.rows, rows))
     return Dense(M.values[rows]) if isinstance(M, Dense) else as_csr(to_scipy(M)[rows], "rows")
 
 
 def dense_block(M: Rows, rows: slice) -> np.ndarray:
-    """Some rows as a dense array."""
+    """A slice of the rows as a dense array."""
     if isinstance(M, WithIntercept):
         inner = dense_block(M.rows, rows)
         return np.column_stack([inner, np.ones(len(inner))])
@@ -148,7 +100,7 @@ def dense_block(M: Rows, rows: slice) -> np.ndarray:
 
 
 def head(M: Rows, count: int) -> Rows:
-    """A copy of the first rows, which does not hold the others in memory."""
+    """A copy of the first ``count`` rows. Unlike a view, it does not keep the other rows in memory."""
     if isinstance(M, WithIntercept):
         return WithIntercept(head(M.rows, count))
     if isinstance(M, Dense):
@@ -158,7 +110,7 @@ def head(M: Rows, count: int) -> Rows:
 
 
 def stacked(blocks: Sequence[Any]) -> Rows:
-    """Blocks of one kind, one under the other."""
+    """Blocks of rows of one form, concatenated vertically."""
     if len(blocks) == 1:
         return blocks[0]
     if isinstance(blocks[0], WithIntercept):
@@ -169,7 +121,7 @@ def stacked(blocks: Sequence[Any]) -> Rows:
 
 
 def plain(M: Rows) -> Any:
-    """The matrix as NumPy or SciPy know it; a copy where it has an intercept."""
+    """The matrix as a NumPy array or a SciPy sparse array; a copy only if it has an intercept."""
     if isinstance(M, WithIntercept):
         inner, ones = plain(M.rows), np.ones((M.shape[0], 1))
         return sp.hstack([inner, ones], format="csr") if sp.issparse(inner) else np.hstack([inner, ones])
@@ -177,7 +129,7 @@ def plain(M: Rows) -> Any:
 
 
 def columns(M: Rows, chosen: np.ndarray) -> Rows:
-    """Some columns, chosen by a mask."""
+    """The columns where the mask ``chosen`` is true."""
     if chosen.all():
         return M
     if isinstance(M, WithIntercept):
@@ -189,7 +141,7 @@ def columns(M: Rows, chosen: np.ndarray) -> Rows:
 
 
 def absolute(M: Rows) -> Rows:
-    """The absolute values."""
+    """The matrix of absolute values."""
     if isinstance(M, WithIntercept):
         return WithIntercept(absolute(M.rows))
     return Dense(np.abs(M.values)) if isinstance(M, Dense) else M._replace(data=np.abs(M.data))
@@ -198,7 +150,7 @@ def absolute(M: Rows) -> Rows:
 def as_rows(matrix: Any, name: str = "X") -> Rows:
     """The gate for matrices: dense stays dense, sparse becomes CSR with 32-bit indices where they suffice.
 
-    What has passed it already passes again as it is.
+    A matrix that is `Rows` already is returned unchanged.
 
     Raises
     ------
@@ -225,13 +177,13 @@ def as_rows(matrix: Any, name: str = "X") -> Rows:
 
 
 def as_csr(matrix: Any, name: str) -> CSR:
-    """The gate for A and B, which are sparse by nature: always CSR."""
+    """The gate for A and B, which are always kept as CSR."""
     rows = as_rows(matrix, name)
     return rows if isinstance(rows, CSR) else as_rows(sp.csr_array(rows.values), name)  # type: ignore
 
 
 def as_vector(vector: Any, length: int, name: str) -> np.ndarray:
-    """The gate for vectors: float64, finite, of the length asked for."""
+    """The gate for vectors: float64, finite, of the given length."""
     array = _plain(vector, np.float64, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0].copy()
@@ -241,9 +193,10 @@ def as_vector(vector: Any, length: int, name: str) -> np.ndarray:
 
 
 def as_part(part: Any, name: str) -> Any:
-    """The gate for losses, penalties, metrics: numbers become floats (``L1(1)`` must not compile anew), arrays plain.
+    """The gate for plug-ins: numbers become floats, arrays float64 or int64.
 
-    A field annotated ``int`` or ``bool`` keeps its type, and so do arrays of integers.
+    Without it ``L1(1)`` and ``L1(1.0)`` would be compiled separately. A field annotated ``int`` or ``bool`` keeps its
+    type, and so does an array of integers.
     """
     if not hasattr(part, "_fields") or isinstance(part, type):
         hint = f"; write {part.__name__}(...)" if isinstance(part, type) else ""
@@ -254,7 +207,7 @@ def as_part(part: Any, name: str) -> Any:
 
 
 def _annotations(cls: type) -> dict[str, str]:
-    """The names of the fields' types; a NamedTuple keeps a postponed annotation as a ForwardRef."""
+    """The types of the fields by name; a NamedTuple keeps a postponed annotation as a ForwardRef."""
     kinds = {key: kind for base in reversed(cls.__mro__) for key, kind in getattr(base, "__annotations__", {}).items()}
     return {key: getattr(kind, "__forward_arg__", getattr(kind, "__name__", str(kind))) for key, kind in kinds.items()}
 
@@ -266,24 +219,24 @@ def _as_field(value: Any, kind: str, name: str) -> Any:
         return {"int": int, "bool": bool}.get(kind, float)(value)
     if kind == "float" and (value is None or isinstance(value, str)):
         raise ValueError(f"{name} must be a number, got {value!r}")
-    if isinstance(value, (list, range)) or hasattr(value, "__array__"):  # a pandas Series, too
+    if isinstance(value, (list, range)) or hasattr(value, "__array__"):  # a pandas Series has it
         whole = np.asarray(value).dtype.kind in "iu" and isinstance(value, np.ndarray)
         return _plain(value, np.int64 if whole else np.float64, name)
     return value
 
 
 def index_type(nnz: int, largest: int) -> type:
-    """32-bit indices while the non-zeros and the shape fit, 64-bit beyond."""
+    """int32 if it can count the non-zeros and index both axes, else int64."""
     return np.int32 if max(nnz, largest) < 2**31 else np.int64
 
 
 def to_scipy(M: CSR) -> sp.csr_array:
-    """A SciPy view of the same arrays."""
+    """A SciPy array that shares the data of M."""
     return sp.csr_array((M.data, M.indices.view(M.indptr.dtype), M.indptr), shape=M.shape)
 
 
 def _plain(array: Any, dtype: type, name: str) -> np.ndarray:
-    """C-ordered, contiguous, writable, of one type; a copy only where the array is not so already."""
+    """A C-ordered, contiguous, writable array of this type; a copy only if ``array`` is not one already."""
     if np.iscomplexobj(array):  # NumPy would drop the imaginary part
         raise ValueError(f"{name} must hold real numbers, got complex ones")
     try:
@@ -294,7 +247,7 @@ def _plain(array: Any, dtype: type, name: str) -> np.ndarray:
 
 def _finite(array: np.ndarray, name: str) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
-        likely = np.isfinite(array.sum())  # one look at each number, and no array of answers
+        likely = np.isfinite(array.sum())  # the common case without a temporary boolean array
     if not likely and not np.isfinite(array).all():
         place = np.unravel_index(np.flatnonzero(~np.isfinite(array))[0], array.shape)
         raise ValueError(f"{name} must be finite, got {array[place]} at position {tuple(int(i) for i in place)}")

@@ -1,6 +1,6 @@
-"""Products with a matrix of rows, and its Gram matrix: in pieces, on all cores.
+"""Products with a matrix of rows, and its Gram matrix, computed in pieces on all cores.
 
-How a matrix is cut depends on the matrix alone, so that the number of cores does not show in the results.
+How a matrix is cut into pieces depends on the matrix alone, so the results do not depend on the number of cores.
 """
 
 from __future__ import annotations
@@ -10,29 +10,32 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.linalg.blas
+import scipy.sparse as sp
+import scipy.sparse.linalg
 
 from .._core.jit import compiled
 from .._core.threads import side_by_side
-from .matrices import CSR, Dense, Rows, WithIntercept, add_row, dense_block, row_dot, size, to_scipy
+from .matrices import CSR, Dense, Rows, WithIntercept, dense_block, size, to_scipy
+from .rows import add_row, row_dot
 
-__all__ = ["gram", "gram_diagonal", "pieces", "product", "transposed_product"]
+__all__ = ["gram", "gram_diagonal", "largest_entry", "least_squares", "pieces", "product", "transposed_product"]
 
-GRAM_BLOCK = 2**19  # numbers in the dense block of X that one step of `gram` works on: 4 MiB
-WORTH_THREADS = 2**18  # numbers in a matrix from which on threads gain more than they cost
+GRAM_BLOCK = 2**19  # entries of the dense block of X in one step of `gram`: 4 MiB
+WORTH_THREADS = 2**18  # stored entries above which threads gain more than they cost
 PIECES = 4
-SHORT_ROWS = 5  # a sparse matrix with fewer than one number in so many has short rows
+SHORT_ROWS = 5  # rows of a sparse matrix are short if less than 1/5 of its entries are stored
 
 
 def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
     """``out = M x``."""
-    if not x.any():  # where many a run begins
+    if not x.any():  # the first product of a run that starts at 0
         out[:] = 0.0
         return
     side_by_side(lambda rows: product_of_rows(M, x, rows.start, rows.stop, out), pieces(M))
 
 
 def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
-    """``out = M' x``: the sum over pieces of M, in their order."""
+    """``out = M' x``, summed over the pieces of M in order."""
 
     def of_piece(rows: slice) -> np.ndarray:
         part = np.zeros_like(out)
@@ -43,20 +46,20 @@ def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
 
 
 @compiled
-def product_of_rows(M, x, first, last, out):
+def product_of_rows(M: Rows, x: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
     for i in range(first, last):
         out[i] = row_dot(M, i, x)
 
 
 @compiled
-def add_rows(M, x, first, last, out):
+def add_rows(M: Rows, x: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
     for i in range(first, last):
         if x[i] != 0.0:
             add_row(M, i, x[i], out)
 
 
 def pieces(M: Rows) -> list[slice]:
-    """The rows in pieces to be worked on side by side: as many as the matrix, not the machine, asks for."""
+    """The slices of rows that threads work on side by side; their number depends on the matrix, not on the machine."""
     n = M.shape[0]
     count = PIECES if size(M) > WORTH_THREADS else 1
     ends = [n * k // count for k in range(count + 1)]
@@ -64,16 +67,17 @@ def pieces(M: Rows) -> list[slice]:
 
 
 def blocks_of(M: Rows, piece: slice) -> Iterator[slice]:
-    """The rows of a piece in blocks that stay in the cache when they are dense."""
+    """The rows of a piece in blocks that fit the cache when they are dense."""
     rows = max(1, GRAM_BLOCK // max(1, M.shape[1]))
     for start in range(piece.start, piece.stop, rows):
         yield slice(start, min(start + rows, piece.stop))
 
 
 def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
-    """``sum_i weights_i M_i M_i'`` for weights >= 0; pieces side by side.
+    """``sum_i weights_i M_i M_i'`` for weights >= 0.
 
-    Row by row where rows are short, else in dense blocks. One triangle is made, the other is its copy.
+    Short sparse rows are added entry by entry, other rows in dense blocks by BLAS. Only the lower triangle is
+    computed; the upper one is its copy.
     """
     if isinstance(M, WithIntercept):
         d = M.rows.shape[1]
@@ -83,7 +87,7 @@ def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
         total[:d, d] = total[d, :d]
         total[d, d] = weights.sum()
         return total
-    if M.shape[1] == 0:  # an intercept alone has such rows; BLAS refuses them
+    if M.shape[1] == 0:  # a model with nothing but an intercept; BLAS refuses such a matrix
         return np.zeros((0, 0))
     short = isinstance(M, CSR) and SHORT_ROWS * size(M) < M.shape[0] * M.shape[1]
 
@@ -102,8 +106,8 @@ def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def add_gram(M, weights, first, last, out):
-    """The lower triangle of a sparse matrix's weighted Gram matrix, added entry by entry."""
+def add_gram(M: CSR, weights: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
+    """Add the lower triangle of the weighted Gram matrix of some rows, entry by entry."""
     for i in range(first, last):
         if weights[i] != 0.0:
             for p in range(M.indptr[i], M.indptr[i + 1]):
@@ -121,8 +125,18 @@ def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
 
     def of_piece(piece: slice) -> np.ndarray:
         total = np.zeros(M.shape[1])
-        for rows in blocks_of(M, piece):  # a square of all of X would be read from memory once more
+        for rows in blocks_of(M, piece):  # squaring all of X at once would need a second pass over memory
             total += weights[rows] @ M.values[rows] ** 2
         return total
 
     return sum(side_by_side(of_piece, pieces(M)))  # type: ignore[return-value]
+
+
+def least_squares(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray:
+    """The x of least norm that minimises ``|matrix x - rhs|``."""
+    return scipy.sparse.linalg.lsqr(matrix, rhs, atol=0.0, btol=0.0, conlim=0.0)[0]
+
+
+def largest_entry(x: np.ndarray) -> float:
+    """``max_j |x_j|``, and 0 for an empty x."""
+    return float(np.max(np.abs(x), initial=0.0))

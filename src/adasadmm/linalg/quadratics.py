@@ -1,23 +1,25 @@
 """The quadratic term Q of the w-step, and systems ``(diag(h) + Q) x = rhs``.
 
-- ``Separable`` and ``Linearized``: a diagonal majoriser of ``beta A'A``, beside a diagonal metric and any other.
-- ``Eliminated``: ``beta A'A`` itself, by sparse elimination; where a factor is dear, an old one preconditions
-  conjugate gradients for some steps, since h moves slowly.
-- ``Iterated``: ``beta A'A`` where elimination would fill in too much, by conjugate gradients alone.
+- ``Separable`` and ``Linearized``: a diagonal majoriser of ``beta A'A``, the former for diagonal metrics, the latter
+  for all others.
+- ``Eliminated``: ``beta A'A`` itself, by a sparse factor. Since h changes slowly, a factor of an earlier h serves as
+  preconditioner of conjugate gradients for some steps where a new one would be expensive.
+- ``Iterated``: ``beta A'A`` by conjugate gradients alone, where a factor would have too much fill-in.
 
-The latter two may carry a ridge, a diagonal added to them (OADMM keeps ``gamma`` there).
+The latter two may include a ridge, a diagonal that is added to ``beta A'A`` (OADMM keeps ``gamma`` there).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .._core.jit import generic, inlined
 from . import elimination
 from .elimination import Elimination
-from .matrices import CSR, add_row, row_dot, to_scipy
+from .matrices import CSR, to_scipy
+from .rows import add_row, row_dot
 
 __all__ = [
     "Eliminated",
@@ -31,19 +33,19 @@ __all__ = [
     "solve",
 ]
 
-CG_TOLERANCE = 1e-12  # of the residual, relative: far below what a stochastic step can feel
+CG_TOLERANCE = 1e-12  # of the relative residual: far below the noise of a stochastic step
 CG_MOST = 1000
-CG_FEW = 3.0  # iterations that a step with an old factor takes at least
+CG_FEW = 3.0  # iterations assumed for the next step when a factor has just been computed
 
 
 class Linearized(NamedTuple):
-    """``Q = diag(m)``."""
+    """``Q = diag(m)`` with a metric that is not diagonal."""
 
     m: np.ndarray
 
 
 class Separable(NamedTuple):
-    """``Q = diag(m)`` beside a metric that is diagonal, too."""
+    """``Q = diag(m)`` with a diagonal metric: the w-step is separable."""
 
     m: np.ndarray
 
@@ -60,26 +62,30 @@ class Iterated(NamedTuple):
 class Eliminated(NamedTuple):
     """The same, with a factor of ``diag(h) + Q`` for the h of this step or of an earlier one.
 
-    A new factor costs ``price``, an iteration with the old one ``fare``, both in multiplications. A factor is made anew
-    when the fares since the last one would come to its price: at most twice the cost of knowing best.
+    A new factor costs ``price``, an iteration with the old one ``fare``, both in multiplications. The factor is
+    recomputed when the fares since the last one would reach its price. As in the ski-rental problem, this costs at most
+    twice as much as the best choice in hindsight.
     """
 
     Q: Iterated
     factor: Elimination
-    h: np.ndarray  # of the factor
-    spent: np.ndarray  # fares since the factor was made, and that of the last step
+    h: np.ndarray  # for which the factor was computed
+    spent: np.ndarray  # fares since then, and the fare of the last step
     price: float
     fare: float
 
 
+Quadratic = Separable | Linearized | Iterated | Eliminated
+
+
 def majoriser(A: CSR) -> np.ndarray:
-    """``m_j = sum_k |A_kj| sum_i |A_ki|``: then ``diag(m) - A'A`` is diagonally dominant, so never negative."""
+    """``m_j = sum_k |A_kj| sum_i |A_ki|``: ``diag(m) - A'A`` is diagonally dominant, so positive semidefinite."""
     absolute = abs(to_scipy(A))
     return absolute.T @ absolute.sum(axis=1)
 
 
 def exact(A: CSR, beta: float, ridge: np.ndarray) -> Eliminated | Iterated:
-    """``beta A'A + diag(ridge)``, eliminated where that does not fill in too much."""
+    """``beta A'A + diag(ridge)``, with a sparse factor unless that has too much fill-in."""
     plain = to_scipy(A)
     square = (plain.T @ plain).tocsr() * beta
     Q = Iterated(A, beta, ridge, square.diagonal() + ridge)
@@ -92,15 +98,15 @@ def exact(A: CSR, beta: float, ridge: np.ndarray) -> Eliminated | Iterated:
     return Eliminated(Q, factor, np.full(len(ridge), np.nan), np.array([np.inf, 0.0]), price, fare)
 
 
-def changing(Q: Any) -> dict[str, np.ndarray]:
-    """The arrays that a solve writes and a later one reads, by name."""
+def changing(Q: Quadratic) -> dict[str, np.ndarray]:
+    """The arrays that a solve writes and a later solve reads, by name: the state of Q."""
     if not isinstance(Q, Eliminated):
         return {}
     return {"h": Q.h, "spent": Q.spent, "factor.D": Q.factor.D, "factor.L": Q.factor.L}
 
 
-def fork(Q: Any) -> Any:
-    """A copy that can go its own way."""
+def fork(Q: Quadratic) -> Quadratic:
+    """A copy with a state of its own."""
     if not isinstance(Q, Eliminated):
         return Q
     h, spent, D, L = (array.copy() for array in changing(Q).values())
@@ -108,43 +114,43 @@ def fork(Q: Any) -> Any:
 
 
 @generic
-def diagonal(Q, j):
+def diagonal(Q, j: int):
     """``Q_jj``."""
 
 
 @diagonal.register
-def _(Q: Linearized, j):
+def _(Q: Linearized, j: int) -> float:
     return Q.m[j]
 
 
 @diagonal.register
-def _(Q: Iterated, j):
+def _(Q: Iterated, j: int) -> float:
     return Q.diag[j]
 
 
 @diagonal.register
-def _(Q: Eliminated, j):
+def _(Q: Eliminated, j: int) -> float:
     return Q.Q.diag[j]
 
 
 @generic
-def multiply(Q, x, out):
+def multiply(Q, x: np.ndarray, out: np.ndarray):
     """``out = Q x``."""
 
 
 @multiply.register
-def _(Q: Linearized, x, out):
+def _(Q: Linearized, x: np.ndarray, out: np.ndarray) -> None:
     for j in range(len(x)):
         out[j] = Q.m[j] * x[j]
 
 
 @multiply.register
-def _(Q: Eliminated, x, out):
+def _(Q: Eliminated, x: np.ndarray, out: np.ndarray) -> None:
     multiply(Q.Q, x, out)
 
 
 @multiply.register
-def _(Q: Iterated, x, out):
+def _(Q: Iterated, x: np.ndarray, out: np.ndarray) -> None:
     for j in range(len(x)):
         out[j] = Q.ridge[j] * x[j]
     for k in range(len(Q.A.indptr) - 1):
@@ -154,23 +160,23 @@ def _(Q: Iterated, x, out):
 
 
 @generic
-def add_to(Q, matrix):
+def add_to(Q, matrix: np.ndarray):
     """``matrix += Q`` for a dense matrix."""
 
 
 @add_to.register
-def _(Q: Linearized, matrix):
+def _(Q: Linearized, matrix: np.ndarray) -> None:
     for j in range(len(Q.m)):
         matrix[j, j] += Q.m[j]
 
 
 @add_to.register
-def _(Q: Eliminated, matrix):
+def _(Q: Eliminated, matrix: np.ndarray) -> None:
     add_to(Q.Q, matrix)
 
 
 @add_to.register
-def _(Q: Iterated, matrix):
+def _(Q: Iterated, matrix: np.ndarray) -> None:
     for j in range(len(Q.ridge)):
         matrix[j, j] += Q.ridge[j]
     A = Q.A
@@ -180,12 +186,12 @@ def _(Q: Iterated, matrix):
 
 
 @generic
-def solve(Q, h, rhs, out):
+def solve(Q, h: np.ndarray, rhs: np.ndarray, out: np.ndarray):
     """Solve ``(diag(h) + Q) out = rhs``."""
 
 
 @solve.register
-def _(Q: Iterated, h, rhs, out):
+def _(Q: Iterated, h: np.ndarray, rhs: np.ndarray, out: np.ndarray) -> None:
     inverse = np.empty_like(rhs)
     for j in range(len(rhs)):
         inverse[j] = 1.0 / (h[j] + Q.diag[j])
@@ -193,7 +199,7 @@ def _(Q: Iterated, h, rhs, out):
 
 
 @solve.register
-def _(Q: Eliminated, h, rhs, out):
+def _(Q: Eliminated, h: np.ndarray, rhs: np.ndarray, out: np.ndarray) -> None:
     moved = False
     for j in range(len(h)):
         moved = moved or h[j] != Q.h[j]
@@ -213,41 +219,41 @@ def _(Q: Eliminated, h, rhs, out):
 class _Shifted(NamedTuple):
     """``diag(h) + Q``."""
 
-    Q: NamedTuple
+    Q: Iterated
     h: np.ndarray
 
 
 @multiply.register
-def _(S: _Shifted, x, out):
+def _(S: _Shifted, x: np.ndarray, out: np.ndarray) -> None:
     multiply(S.Q, x, out)
     for j in range(len(x)):
         out[j] += S.h[j] * x[j]
 
 
 class Jacobi(NamedTuple):
-    """The inverse of a diagonal as preconditioner."""
+    """The Jacobi preconditioner: the inverse of the diagonal."""
 
     inverse: np.ndarray
 
 
 @generic
-def precondition(P, x, out):
-    """``out = P x``, P near the inverse of the operator."""
+def precondition(P, x: np.ndarray, out: np.ndarray):
+    """``out = P x``, where P approximates the inverse of the operator."""
 
 
 @precondition.register
-def _(P: Jacobi, x, out):
+def _(P: Jacobi, x: np.ndarray, out: np.ndarray) -> None:
     for j in range(len(x)):
         out[j] = P.inverse[j] * x[j]
 
 
 @precondition.register
-def _(P: Elimination, x, out):
+def _(P: Elimination, x: np.ndarray, out: np.ndarray) -> None:
     elimination.substitute(P, x, out)
 
 
 @inlined
-def conjugate_gradients(operator, preconditioner, rhs, out):
+def conjugate_gradients(operator, preconditioner, rhs: np.ndarray, out: np.ndarray) -> int:
     """Solve ``operator out = rhs`` from 0 to a relative residual of 1e-12; returns the number of iterations."""
     d = len(rhs)
     out[:] = 0.0
@@ -256,7 +262,7 @@ def conjugate_gradients(operator, preconditioner, rhs, out):
     precondition(preconditioner, residual, direction)
     goal = CG_TOLERANCE * np.sqrt(np.dot(rhs, rhs))
     if not np.isfinite(goal):
-        out[:] = np.nan  # a run that diverges must not look as if it stood still
+        out[:] = np.nan  # otherwise w would not move, and a diverging run would look like a converged one
         return 0
     along = np.dot(residual, direction)
     for iteration in range(CG_MOST):

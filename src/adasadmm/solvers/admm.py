@@ -29,7 +29,7 @@ from ..algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
 from ..certificates import certify, duality
 from ..certificates.trace import Certificate
 from ..linalg import products
-from ..linalg.matrices import row_dot
+from ..linalg.rows import row_dot
 from ..problem import Problem
 from ..sources._calls import Memory
 from ._checks import check_beta, is_number

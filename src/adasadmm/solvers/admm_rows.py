@@ -16,7 +16,7 @@ from .. import losses
 from .._core.jit import compiled
 from .._core.threads import side_by_side
 from ..linalg import products
-from ..linalg.matrices import add_row, row_dot
+from ..linalg.rows import add_row, row_dot
 from ..problem import Block
 
 __all__ = [

@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import losses
 from ..algorithm import subgradient
-from ..linalg.matrices import add_row, row_dot
+from ..linalg.rows import add_row, row_dot
 
 __all__ = ["AtMean", "DualCoordinates", "VarianceReduced"]
 

@@ -12,7 +12,8 @@ import scipy.sparse.linalg
 from .. import losses, penalties
 from .._core.jit import compiled
 from ..linalg import products
-from ..linalg.matrices import CSR, Rows, add_row
+from ..linalg.matrices import CSR, Rows
+from ..linalg.rows import add_row
 
 __all__ = [
     "PROBE",

@@ -135,12 +135,12 @@ class StochasticRun(Run):
         problem, w, v = self.problem, self.answer, self._v_mean()
         s: Any  # an array: the rows are in memory
         s, theta = self.dual_point()
-        found = duality.certify(problem, w, v, s, theta)
+        found = certify(problem, w, v, s, theta)
         if ascent.is_possible(problem):
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 ascent.ascend(problem, w, s, theta, int(np.clip(self.done / problem.n, *DUAL_PASSES)))
             if np.isfinite(s).all() and np.isfinite(theta).all():
-                found = max(found, duality.certify(problem, w, v, s, theta), key=lambda one: one.dual)
+                found = max(found, certify(problem, w, v, s, theta), key=lambda one: one.dual)
         return found
 
     # --- the state by name -------------------------------------------------------------------------------------------

@@ -1,0 +1,96 @@
+"""The certificate of a point, wherever the rows are, and the best dual value of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ..problem import Problem
+from . import duality, streamed
+from .primal import primal_value
+from .streamed import BlockSlopes, Each
+from .trace import Certificate
+
+__all__ = ["BestDual", "certify"]
+
+
+def certify(
+    problem: Problem,
+    w: np.ndarray,
+    v: np.ndarray,
+    slopes: np.ndarray | BlockSlopes,
+    theta: np.ndarray,
+    each: Each | None = None,
+) -> Certificate:
+    """Bound the optimum from above by a feasible point near (w, v), and from below by a dual point near (s, theta).
+
+    Parameters
+    ----------
+    problem : Problem
+        Its rows may be in memory, read block by block from a source, or spread over workers.
+    w, v : ndarray of shape (d,) and (p,)
+        The primal point.
+    slopes : ndarray of shape (n,) or callable
+        The dual point s, a slope of each row's loss. A callable ``(block, remembered) -> ndarray`` returns the slopes
+        of one block; rows that are not in memory need that form.
+    theta : ndarray of shape (m,)
+        The multipliers of the constraint.
+    each : callable, optional
+        ``each(function, *common)`` returns ``function(block, remembered, *common)`` for each block, in order, where
+        ``remembered`` is the dict that the run keeps with the block. By default `Problem.each`, which keeps none.
+
+    Returns
+    -------
+    Certificate
+        Its gap is infinite, with the reason, if there is no feasible point or no dual point nearby.
+    """
+    each = problem.each if each is None else each
+    primal = primal_value(problem, w, v)
+    if problem.source is None:
+        (s,) = [slopes] if isinstance(slopes, np.ndarray) else each(slopes)  # rows in memory are one block
+        dual = duality.dual_value(problem, w, s, theta)
+    elif callable(slopes):
+        dual = streamed.dual_value(problem, w, slopes, theta, each)
+    else:
+        raise TypeError("slopes must be a function of a block where the rows are not in memory")
+    return duality.certificate(problem, (w, v), primal, dual)
+
+
+class BestDual:
+    """The certificate of a run's current iterate, with the best dual value that the run has found so far.
+
+    Every dual point bounds the optimum from below, so the bound of an earlier iterate remains valid for later ones. The
+    certificate is computed once for each iteration.
+
+    Attributes
+    ----------
+    best : float
+        The best dual value so far, minus infinity before the first certificate. A run saves it with its state.
+
+    Notes
+    -----
+    ``copy.copy`` returns an independent record: a fork of a run needs one of its own.
+    """
+
+    def __init__(self) -> None:
+        self.best = -math.inf
+        self._found: tuple[int, Certificate] | None = None
+
+    def find(self, problem: Problem, iteration: int, compute: Callable[[], Certificate]) -> Certificate:
+        """The certificate of this iteration; ``compute`` is called only if it is not known yet."""
+        if self._found is None or self._found[0] != iteration:
+            found = compute()
+            self.best = max(found.dual, self.best)
+            self._found = iteration, duality.with_dual(problem, found, self.best)
+        return self._found[1]
+
+    def forget(self) -> None:
+        """Drop the certificate but keep the best dual value: the run has loaded another state."""
+        self._found = None
+
+    def reset(self) -> None:
+        """Drop both: the run continues on another problem, whose optimum is another one."""
+        self.best = -math.inf
+        self._found = None

@@ -1,0 +1,150 @@
+"""Row kernels: what compiled loops do with one row of X or A, for each form that a matrix can have.
+
+Every function that needs to know whether a matrix is `Dense`, `CSR` or `WithIntercept` inside a compiled loop is here,
+so that a new form of matrix needs only this file and the conversions in `matrices`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._core.jit import compiled, generic, inlined
+from .matrices import CSR, Dense, Rows, WithIntercept
+
+__all__ = ["add_row", "measure_columns", "measure_row", "measure_rows", "row_dot", "weighted_dot"]
+
+
+@generic
+def row_dot(M: Rows, i: int, x: np.ndarray):
+    """``<M_i, x>``."""
+
+
+@row_dot.register
+def _(M: Dense, i: int, x: np.ndarray) -> float:
+    row = M.values[i]
+    total = 0.0
+    for j in range(len(row)):
+        total += row[j] * x[j]
+    return total
+
+
+@row_dot.register
+def _(M: CSR, i: int, x: np.ndarray) -> float:
+    total = 0.0
+    for p in range(M.indptr[i], M.indptr[i + 1]):
+        total += M.data[p] * x[M.indices[p]]
+    return total
+
+
+@row_dot.register
+def _(M: WithIntercept, i: int, x: np.ndarray) -> float:
+    return row_dot(M.rows, i, x) + x[-1]
+
+
+@generic
+def weighted_dot(M: Rows, i: int, weight: np.ndarray, x: np.ndarray):
+    """``sum_j M_ij weight_j x_j``."""
+
+
+@weighted_dot.register
+def _(M: Dense, i: int, weight: np.ndarray, x: np.ndarray) -> float:
+    row = M.values[i]
+    total = 0.0
+    for j in range(len(row)):
+        total += row[j] * weight[j] * x[j]
+    return total
+
+
+@weighted_dot.register
+def _(M: CSR, i: int, weight: np.ndarray, x: np.ndarray) -> float:
+    total = 0.0
+    for p in range(M.indptr[i], M.indptr[i + 1]):
+        total += M.data[p] * weight[M.indices[p]] * x[M.indices[p]]
+    return total
+
+
+@weighted_dot.register
+def _(M: WithIntercept, i: int, weight: np.ndarray, x: np.ndarray) -> float:
+    return weighted_dot(M.rows, i, weight, x) + weight[-1] * x[-1]
+
+
+@generic
+def add_row(M: Rows, i: int, scale: float, out: np.ndarray):
+    """``out += scale M_i``."""
+
+
+@add_row.register
+def _(M: Dense, i: int, scale: float, out: np.ndarray) -> None:
+    row = M.values[i]
+    for j in range(len(row)):
+        out[j] += scale * row[j]
+
+
+@add_row.register
+def _(M: CSR, i: int, scale: float, out: np.ndarray) -> None:
+    for p in range(M.indptr[i], M.indptr[i + 1]):
+        out[M.indices[p]] += scale * M.data[p]
+
+
+@add_row.register
+def _(M: WithIntercept, i: int, scale: float, out: np.ndarray) -> None:
+    add_row(M.rows, i, scale, out)
+    out[-1] += scale
+
+
+# --- the sizes of rows and columns -----------------------------------------------------------------------------------
+
+
+@compiled
+def measure_rows(M: Rows, c: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
+    """``out_i = c_i sum_j weight_j M_ij^2``."""
+    row = np.zeros(len(weight))
+    for i in range(len(c)):
+        add_row(M, i, 1.0, row)  # row i as a vector of its own: `weighted_dot` then needs no variant for squares
+        out[i] = c[i] * weighted_dot(M, i, weight, row)
+        add_row(M, i, -1.0, row)
+
+
+@compiled
+def measure_columns(M: Rows, c: np.ndarray, mean: np.ndarray, most: np.ndarray, share: np.ndarray) -> None:
+    """For each column the mean of ``c_i M_ij^2``, the largest ``M_ij^2``, and the fraction of non-zero entries.
+
+    All three are added to what the arrays hold, so these must start as zeros.
+    """
+    for i in range(len(c)):
+        measure_row(M, i, c[i] / len(c), mean, most, share)
+    for j in range(len(share)):
+        share[j] /= len(c)
+
+
+@generic
+def measure_row(M: Rows, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray):
+    """Update the weighted sum of squares, the largest square and the count of non-zeros with the entries of row i."""
+
+
+@measure_row.register
+def _(M: Dense, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
+    row = M.values[i]
+    for j in range(len(row)):
+        measure_entry(row[j], j, weight, mean, most, count)
+
+
+@measure_row.register
+def _(M: CSR, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
+    for p in range(M.indptr[i], M.indptr[i + 1]):
+        measure_entry(M.data[p], M.indices[p], weight, mean, most, count)
+
+
+@measure_row.register
+def _(M: WithIntercept, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
+    measure_row(M.rows, i, weight, mean, most, count)
+    measure_entry(1.0, len(mean) - 1, weight, mean, most, count)
+
+
+@inlined
+def measure_entry(x: float, j: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
+    square = x * x
+    mean[j] += weight * square
+    most[j] = max(most[j], square)
+    if square > 0.0:
+        count[j] += 1.0
