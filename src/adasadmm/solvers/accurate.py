@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import averages, losses, metrics, stepsizes
 from ..algorithm import Method
-from ..certificates import certify, duality
+from ..certificates import BestDual, certify, duality
 from ..certificates.scaling import scaling
 from ..certificates.trace import Certificate
 from ..linalg import quadratics
@@ -102,8 +102,7 @@ class AccurateRun(Run):
         method = Method(found.estimate, metric, 1.0, step, self._quadratic(beta), float(beta), averages.Last())
         self.loop = StochasticRun(problem, solver, method, self.batch_size, start)
         self.since, self.epochs = 0, 0  # rows since the last epoch ended; epochs
-        self.certificate: Certificate | None = None
-        self.certified_at, self.best_dual = -1, -math.inf
+        self.best_dual = BestDual()
         self.epoch_mark = self.balance_mark = self._mark()
 
     def _quadratic(self, beta: float) -> Separable:
@@ -196,17 +195,15 @@ class AccurateRun(Run):
 
     def certify(self) -> Certificate:
         """The certificate of the answer, with the best dual value so far."""
-        if self.certificate is None or self.certified_at != self.loop.iteration:
-            found = certify(self.problem, self.answer, self.loop.iterates.v, *self.dual_point())
-            self.best_dual = max(found.dual, self.best_dual)
-            self.certificate = duality.with_dual(self.problem, found, self.best_dual)
-            self.certified_at = self.loop.iteration
-        return self.certificate
+        v = self.loop.iterates.v
+        return self.best_dual.find(
+            self.problem, self.loop.iteration, lambda: certify(self.problem, self.answer, v, *self.dual_point())
+        )
 
     # --- the state by name -------------------------------------------------------------------------------------------
 
     def state(self) -> NamedState:
-        numbers = {"since": self.since, "epochs": self.epochs, "best_dual": self.best_dual}
+        numbers = {"since": self.since, "epochs": self.epochs, "best_dual": self.best_dual.best}
         numbers |= {"eta_now": float(self.loop.method.step.eta), "beta_now": self.loop.beta}
         marks: dict[str, Any] = {}
         for name, mark in (("epoch_mark", self.epoch_mark), ("balance_mark", self.balance_mark)):
@@ -217,7 +214,8 @@ class AccurateRun(Run):
         if not 0 <= state["since"] < self.problem.n:
             raise ValueError(f"{state['since']} rows since the last epoch, and there are {self.problem.n}")
         self.since, self.epochs = int(state["since"]), int(state["epochs"])
-        self.best_dual, self.certified_at = float(state["best_dual"]), -1
+        self.best_dual.best = float(state["best_dual"])
+        self.best_dual.forget()
         named: Any = state
         self.epoch_mark, self.balance_mark = (
             Mark(*(named[f"{name}.{field}"] for field in Mark._fields)) for name in ("epoch_mark", "balance_mark")
@@ -232,9 +230,10 @@ class AccurateRun(Run):
             start = Point(self.answer, self.loop.iterates.v, self.loop.iterates.theta)
             return AccurateRun(problem, self.solver, self.make_parts, start)
         fork = copy.copy(self)
-        fork.problem, fork.loop = problem, self.loop.fork(problem)
+        fork.problem, fork.loop, fork.best_dual = problem, self.loop.fork(problem), copy.copy(self.best_dual)
         if problem is not self.problem:  # another penalty: another dual problem, another balance
-            fork.certificate, fork.best_dual, fork.epochs = None, -math.inf, 0
+            fork.best_dual.reset()
+            fork.epochs = 0
         return fork
 
 

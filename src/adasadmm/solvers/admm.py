@@ -26,7 +26,7 @@ import scipy.linalg
 from .._core.jit import compiled
 from .._core.machine import memory
 from ..algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
-from ..certificates import certify, duality
+from ..certificates import BestDual, certify
 from ..certificates.trace import Certificate
 from ..linalg import products
 from ..linalg.rows import row_dot
@@ -56,7 +56,7 @@ BALANCE_LIMITS = 0.1, 10.0  # of one change of beta
 BALANCE_DEADBAND = 1.5
 TINY = 1e-30
 HOLD = 1e-12  # a proximal term, relative to the diagonal: a coordinate that nothing determines stays where it started
-NUMBERS = ("beta_z", "beta", "iteration", "begun", "best_dual", "version")
+NUMBERS = ("beta_z", "beta", "iteration", "begun", "version")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,8 +131,7 @@ class BatchRun(Run):
         self._change_rows(start_rows, start.w)
         self.iteration, self.begun = 0, 0  # balancing counts iterations from `begun`
         self.v_before = start.v.copy()
-        self.best_dual, self.certified_at = -math.inf, -1
-        self.certificate: Certificate | None = None
+        self.best_dual = BestDual()
         self._prepare()
 
     def _prepare(self) -> None:
@@ -269,13 +268,10 @@ class BatchRun(Run):
 
     def certify(self) -> Certificate:
         """The certificate of the present point, with the best dual value so far."""
-        if self.certificate is None or self.certified_at != self.iteration:
-            point = self.problem, self.iterates.w, self.iterates.v
-            found = certify(*point, *self.dual_point(), each=self._rows)
-            self.best_dual = max(found.dual, self.best_dual)
-            self.certificate = duality.with_dual(self.problem, found, self.best_dual)
-            self.certified_at = self.iteration
-        return self.certificate
+        point = self.problem, self.iterates.w, self.iterates.v
+        return self.best_dual.find(
+            self.problem, self.iteration, lambda: certify(*point, *self.dual_point(), each=self._rows)
+        )
 
     # --- the state by name -------------------------------------------------------------------------------------------
 
@@ -287,12 +283,13 @@ class BatchRun(Run):
         found: dict[str, Any] = {name: array.copy() for name, array in self._arrays().items()}
         if self.problem.on_workers:
             found["history"] = np.array(self.history)
-        return found | {name: getattr(self, name) for name in NUMBERS}
+        return found | {name: getattr(self, name) for name in NUMBERS} | {"best_dual": self.best_dual.best}
 
     def restore(self, state: NamedState) -> None:
         for name in NUMBERS:
             setattr(self, name, state[name])
-        self.certified_at = -1
+        self.best_dual.best = float(state["best_dual"])
+        self.best_dual.forget()
         if self.problem.on_workers:
             self.history = list(np.array(state["history"]))
         for name, array in self._arrays().items():
@@ -307,8 +304,7 @@ class BatchRun(Run):
         if problem.rows is not self.problem.rows or problem.source is not self.problem.source:
             return BatchRun(problem, self.solver, self.point)
         fork = copy.copy(self)
-        fork.problem, fork.model, fork.certificate = problem, model_of(problem, edgewise=False), None
-        fork.best_dual = -math.inf
+        fork.problem, fork.model, fork.best_dual = problem, model_of(problem, edgewise=False), BestDual()
         if problem is not self.problem:  # another penalty needs another balance
             fork.begun = self.iteration
         fork.iterates = copy.deepcopy(self.iterates)

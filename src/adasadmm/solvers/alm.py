@@ -15,6 +15,7 @@ If these are many more than features, an evenly spaced sample of them is used, w
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ import numpy as np
 from .. import losses, penalties
 from .._core.jit import is_registered
 from .._core.threads import side_by_side
-from ..certificates import certify, duality
+from ..certificates import BestDual, certify, duality
 from ..certificates.trace import Certificate
 from ..linalg import matrices, products
 from ..problem import Problem
@@ -55,7 +56,7 @@ SAMPLED = 16  # times the sample is the least number of rows at which it saves t
 SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
 EASY = 1e-2  # of the loss at 0
 ARRAYS = ("w", "v", "theta", "z", "u", "v_before", "Xw", "Aw", "theta_next", "diagonal")
-NUMBERS = ("beta_z", "beta", "iteration", "best_dual", "newton_steps", "allowed")
+NUMBERS = ("beta_z", "beta", "iteration", "newton_steps", "allowed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,8 +111,7 @@ class AugmentedLagrangianRun(Run):
         self.beta_z: float
         self.beta: float
         self.allowed = math.inf  # the error that Newton's method may leave, as a cost of the dual value
-        self.best_dual, self.certified_at = -math.inf, -1
-        self.certificate: Certificate | None = None
+        self.best_dual = BestDual()
         count = max(SAMPLE, SAMPLE_A_FEATURE * problem.d)
         self.sample = problem.sampled(count) if SAMPLED * count <= problem.n else problem
         self._measure(self.sample)
@@ -326,26 +326,26 @@ class AugmentedLagrangianRun(Run):
 
     def certify(self) -> Certificate:
         """The certificate of the present point, with the best dual value so far."""
-        if self.certificate is None or self.certified_at != self.iteration:
+
+        def compute() -> Certificate:
             self.problem.remember(self.w, self.Xw)
-            found = certify(self.problem, self.w, self.v, *self.dual_point())
-            self.best_dual = max(found.dual, self.best_dual)
-            self.certificate = duality.with_dual(self.problem, found, self.best_dual)
-            self.certified_at = self.iteration
-        return self.certificate
+            return certify(self.problem, self.w, self.v, *self.dual_point())
+
+        return self.best_dual.find(self.problem, self.iteration, compute)
 
     # --- the state by name -------------------------------------------------------------------------------------------
 
     def state(self) -> NamedState:
         arrays = {name: getattr(self, name).copy() for name in ARRAYS}
-        return arrays | {name: getattr(self, name) for name in NUMBERS}
+        return arrays | {name: getattr(self, name) for name in NUMBERS} | {"best_dual": self.best_dual.best}
 
     def restore(self, state: NamedState) -> None:
         for name in ARRAYS:
             getattr(self, name)[...] = state[name]
         for name in NUMBERS:
             setattr(self, name, state[name])
-        self.certified_at = -1
+        self.best_dual.best = float(state["best_dual"])
+        self.best_dual.forget()
 
     def fork(self, problem: Problem | None) -> AugmentedLagrangianRun:
         if problem is None:
@@ -357,14 +357,15 @@ class AugmentedLagrangianRun(Run):
         fork.restore(self.state())
         fork.done, fork.seconds = self.done, self.seconds
         if problem is self.problem:
-            fork.certificate, fork.certified_at = self.certificate, self.certified_at
+            fork.best_dual = copy.copy(self.best_dual)
             return fork
         # Another penalty or ridge needs other duals: beta returns half of the way, so that they can move.
         fork.beta_z, fork.beta = (
             math.sqrt(pair[0] * pair[1]) for pair in zip(fresh, (self.beta_z, self.beta), strict=True)
         )
         fork.u *= self.beta_z / fork.beta_z
-        fork.best_dual, fork.allowed = -math.inf, math.inf
+        fork.best_dual.reset()
+        fork.allowed = math.inf
         return fork
 
 
