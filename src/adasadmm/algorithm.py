@@ -132,7 +132,7 @@ def subgradient(kind, model, method, block, state, batch):
 
 
 @subgradient.register
-def _(kind: Explicit, model, method, block, state, batch):
+def explicit_subgradient(kind: Explicit, model, method, block, state, batch):
     for i in batch:
         slope = losses.slope(model.loss, row_dot(block.X, i, state.w), block.y[i])
         if slope != 0.0:
@@ -140,7 +140,7 @@ def _(kind: Explicit, model, method, block, state, batch):
 
 
 @subgradient.register
-def _(kind: Implicit, model, method, block, state, batch):
+def implicit_subgradient(kind: Implicit, model, method, block, state, batch):
     # Without the loss the w-step would end at w0; along x the loss pulls it to w0 - s M^{-1} x, and the scalar prox
     # finds the prediction z there, hence the slope s.
     i = batch[0]
@@ -161,7 +161,7 @@ def observe_and_argmin_w(Q, model, method, state):
 
 
 @observe_and_argmin_w.register(object)
-def _(Q, model, method, state):
+def dense_observe_and_argmin_w(Q, model, method, state):
     metrics.observe(method.metric, state.g)
     solve_w_step(model, method, state)
     for j in range(len(state.w)):
@@ -171,7 +171,7 @@ def _(Q, model, method, state):
 
 
 @observe_and_argmin_w.register
-def _(Q: Separable, model, method, state):
+def separable_observe_and_argmin_w(Q: Separable, model, method, state):
     # Metric and quadratic are diagonal, so the step separates over coordinates, and clipping keeps w inside its set.
     inverse_eta = 1.0 / state.eta[0]
     for j in range(len(state.w)):
@@ -196,7 +196,7 @@ def argmin_v_and_ascend(B, model, beta, state):
 
 
 @argmin_v_and_ascend.register(object)
-def _(B, model, beta, state):
+def rowwise_argmin_v_and_ascend(B, model, beta, state):
     for k in range(len(state.Aw)):
         state.Aw[k] = row_dot(model.A, k, state.w)
     argmin_v(B, model, beta, state)
@@ -208,7 +208,7 @@ def _(B, model, beta, state):
 
 
 @argmin_v_and_ascend.register
-def _(B: Edgewise, model, beta, state):
+def edgewise_argmin_v_and_ascend(B: Edgewise, model, beta, state):
     # For most edges theta stays at a bound of the conjugate's domain, and only the other edges change the pull. v is
     # not kept (`show_v`).
     for k in range(len(state.theta)):
@@ -240,14 +240,14 @@ def argmin_v(B, model, beta, state):
 
 
 @argmin_v.register
-def _(B: NegativeIdentity, model, beta, state):
+def negative_identity_argmin_v(B: NegativeIdentity, model, beta, state):
     for k in range(len(state.theta)):
         state.x[k] = state.Aw[k] - model.b[k] - state.theta[k] / beta
     penalties.prox(model.penalty, state.x, model.tau_factor / beta, state.v)
 
 
 @argmin_v.register
-def _(B: GeneralB, model, beta, state):
+def general_B_argmin_v(B: GeneralB, model, beta, state):
     for p in range(len(state.v)):
         state.x[p] = state.v[p]
     for k in range(len(state.theta)):
@@ -274,12 +274,12 @@ def B_row_dot(B, k, v):
 
 
 @B_row_dot.register
-def _(B: NegativeIdentity, k, v):
+def negative_identity_row_dot(B: NegativeIdentity, k, v):
     return -v[k]
 
 
 @B_row_dot.register
-def _(B: GeneralB, k, v):
+def general_B_row_dot(B: GeneralB, k, v):
     return row_dot(B.B, k, v)
 
 

@@ -40,16 +40,16 @@ def weight(average, t, eta):
 
 
 @weight.register(object)
-def _(average, t, eta):
+def default_weight(average, t, eta):
     return 0.0
 
 
 @weight.register
-def _(average: Polynomial, t, eta):
+def polynomial_weight(average: Polynomial, t, eta):
     return (average.c + 1.0) / (t + average.c)
 
 
 @weight.register
-def _(average: StepWeighted, t, eta):
+def step_weighted_weight(average: StepWeighted, t, eta):
     average.total[0] += eta * eta
     return eta * eta / average.total[0]

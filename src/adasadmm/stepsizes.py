@@ -52,22 +52,22 @@ def size(step, t, w):
 
 
 @size.register
-def _(step: Constant, t, w):
+def constant_size(step: Constant, t, w):
     return step.eta
 
 
 @size.register
-def _(step: InverseTime, t, w):
+def inverse_time_size(step: InverseTime, t, w):
     return 1.0 / (step.gamma * t)
 
 
 @size.register
-def _(step: InverseSqrt, t, w):
+def inverse_sqrt_size(step: InverseSqrt, t, w):
     return step.c / np.sqrt(t)
 
 
 @size.register
-def _(step: Auto, t, w):
+def auto_size(step: Auto, t, w):
     squares, largest = 0.0, 0.0
     for j in range(len(w)):
         distance = abs(w[j] - step.first[j])

@@ -119,17 +119,17 @@ def diagonal(Q, j: int):
 
 
 @diagonal.register
-def _(Q: Linearized, j: int) -> float:
+def linearized_diagonal(Q: Linearized, j: int) -> float:
     return Q.m[j]
 
 
 @diagonal.register
-def _(Q: Iterated, j: int) -> float:
+def iterated_diagonal(Q: Iterated, j: int) -> float:
     return Q.diag[j]
 
 
 @diagonal.register
-def _(Q: Eliminated, j: int) -> float:
+def eliminated_diagonal(Q: Eliminated, j: int) -> float:
     return Q.Q.diag[j]
 
 
@@ -139,18 +139,18 @@ def multiply(Q, x: np.ndarray, out: np.ndarray):
 
 
 @multiply.register
-def _(Q: Linearized, x: np.ndarray, out: np.ndarray) -> None:
+def linearized_multiply(Q: Linearized, x: np.ndarray, out: np.ndarray) -> None:
     for j in range(len(x)):
         out[j] = Q.m[j] * x[j]
 
 
 @multiply.register
-def _(Q: Eliminated, x: np.ndarray, out: np.ndarray) -> None:
+def eliminated_multiply(Q: Eliminated, x: np.ndarray, out: np.ndarray) -> None:
     multiply(Q.Q, x, out)
 
 
 @multiply.register
-def _(Q: Iterated, x: np.ndarray, out: np.ndarray) -> None:
+def iterated_multiply(Q: Iterated, x: np.ndarray, out: np.ndarray) -> None:
     for j in range(len(x)):
         out[j] = Q.ridge[j] * x[j]
     for k in range(len(Q.A.indptr) - 1):
@@ -165,18 +165,18 @@ def add_to(Q, matrix: np.ndarray):
 
 
 @add_to.register
-def _(Q: Linearized, matrix: np.ndarray) -> None:
+def linearized_add_to(Q: Linearized, matrix: np.ndarray) -> None:
     for j in range(len(Q.m)):
         matrix[j, j] += Q.m[j]
 
 
 @add_to.register
-def _(Q: Eliminated, matrix: np.ndarray) -> None:
+def eliminated_add_to(Q: Eliminated, matrix: np.ndarray) -> None:
     add_to(Q.Q, matrix)
 
 
 @add_to.register
-def _(Q: Iterated, matrix: np.ndarray) -> None:
+def iterated_add_to(Q: Iterated, matrix: np.ndarray) -> None:
     for j in range(len(Q.ridge)):
         matrix[j, j] += Q.ridge[j]
     A = Q.A
@@ -191,7 +191,7 @@ def solve(Q, h: np.ndarray, rhs: np.ndarray, out: np.ndarray):
 
 
 @solve.register
-def _(Q: Iterated, h: np.ndarray, rhs: np.ndarray, out: np.ndarray) -> None:
+def iterated_solve(Q: Iterated, h: np.ndarray, rhs: np.ndarray, out: np.ndarray) -> None:
     inverse = np.empty_like(rhs)
     for j in range(len(rhs)):
         inverse[j] = 1.0 / (h[j] + Q.diag[j])
@@ -199,7 +199,7 @@ def _(Q: Iterated, h: np.ndarray, rhs: np.ndarray, out: np.ndarray) -> None:
 
 
 @solve.register
-def _(Q: Eliminated, h: np.ndarray, rhs: np.ndarray, out: np.ndarray) -> None:
+def eliminated_solve(Q: Eliminated, h: np.ndarray, rhs: np.ndarray, out: np.ndarray) -> None:
     moved = False
     for j in range(len(h)):
         moved = moved or h[j] != Q.h[j]
@@ -224,7 +224,7 @@ class _Shifted(NamedTuple):
 
 
 @multiply.register
-def _(S: _Shifted, x: np.ndarray, out: np.ndarray) -> None:
+def _shifted_multiply(S: _Shifted, x: np.ndarray, out: np.ndarray) -> None:
     multiply(S.Q, x, out)
     for j in range(len(x)):
         out[j] += S.h[j] * x[j]
@@ -242,13 +242,13 @@ def precondition(P, x: np.ndarray, out: np.ndarray):
 
 
 @precondition.register
-def _(P: Jacobi, x: np.ndarray, out: np.ndarray) -> None:
+def jacobi_precondition(P: Jacobi, x: np.ndarray, out: np.ndarray) -> None:
     for j in range(len(x)):
         out[j] = P.inverse[j] * x[j]
 
 
 @precondition.register
-def _(P: Elimination, x: np.ndarray, out: np.ndarray) -> None:
+def elimination_precondition(P: Elimination, x: np.ndarray, out: np.ndarray) -> None:
     elimination.substitute(P, x, out)
 
 

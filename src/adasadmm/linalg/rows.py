@@ -20,7 +20,7 @@ def row_dot(M: Rows, i: int, x: np.ndarray):
 
 
 @row_dot.register
-def _(M: Dense, i: int, x: np.ndarray) -> float:
+def dense_row_dot(M: Dense, i: int, x: np.ndarray) -> float:
     row = M.values[i]
     total = 0.0
     for j in range(len(row)):
@@ -29,7 +29,7 @@ def _(M: Dense, i: int, x: np.ndarray) -> float:
 
 
 @row_dot.register
-def _(M: CSR, i: int, x: np.ndarray) -> float:
+def csr_row_dot(M: CSR, i: int, x: np.ndarray) -> float:
     total = 0.0
     for p in range(M.indptr[i], M.indptr[i + 1]):
         total += M.data[p] * x[M.indices[p]]
@@ -37,7 +37,7 @@ def _(M: CSR, i: int, x: np.ndarray) -> float:
 
 
 @row_dot.register
-def _(M: WithIntercept, i: int, x: np.ndarray) -> float:
+def with_intercept_row_dot(M: WithIntercept, i: int, x: np.ndarray) -> float:
     return row_dot(M.rows, i, x) + x[-1]
 
 
@@ -47,7 +47,7 @@ def weighted_dot(M: Rows, i: int, weight: np.ndarray, x: np.ndarray):
 
 
 @weighted_dot.register
-def _(M: Dense, i: int, weight: np.ndarray, x: np.ndarray) -> float:
+def dense_weighted_dot(M: Dense, i: int, weight: np.ndarray, x: np.ndarray) -> float:
     row = M.values[i]
     total = 0.0
     for j in range(len(row)):
@@ -56,7 +56,7 @@ def _(M: Dense, i: int, weight: np.ndarray, x: np.ndarray) -> float:
 
 
 @weighted_dot.register
-def _(M: CSR, i: int, weight: np.ndarray, x: np.ndarray) -> float:
+def csr_weighted_dot(M: CSR, i: int, weight: np.ndarray, x: np.ndarray) -> float:
     total = 0.0
     for p in range(M.indptr[i], M.indptr[i + 1]):
         total += M.data[p] * weight[M.indices[p]] * x[M.indices[p]]
@@ -64,7 +64,7 @@ def _(M: CSR, i: int, weight: np.ndarray, x: np.ndarray) -> float:
 
 
 @weighted_dot.register
-def _(M: WithIntercept, i: int, weight: np.ndarray, x: np.ndarray) -> float:
+def with_intercept_weighted_dot(M: WithIntercept, i: int, weight: np.ndarray, x: np.ndarray) -> float:
     return weighted_dot(M.rows, i, weight, x) + weight[-1] * x[-1]
 
 
@@ -74,20 +74,20 @@ def add_row(M: Rows, i: int, scale: float, out: np.ndarray):
 
 
 @add_row.register
-def _(M: Dense, i: int, scale: float, out: np.ndarray) -> None:
+def dense_add_row(M: Dense, i: int, scale: float, out: np.ndarray) -> None:
     row = M.values[i]
     for j in range(len(row)):
         out[j] += scale * row[j]
 
 
 @add_row.register
-def _(M: CSR, i: int, scale: float, out: np.ndarray) -> None:
+def csr_add_row(M: CSR, i: int, scale: float, out: np.ndarray) -> None:
     for p in range(M.indptr[i], M.indptr[i + 1]):
         out[M.indices[p]] += scale * M.data[p]
 
 
 @add_row.register
-def _(M: WithIntercept, i: int, scale: float, out: np.ndarray) -> None:
+def with_intercept_add_row(M: WithIntercept, i: int, scale: float, out: np.ndarray) -> None:
     add_row(M.rows, i, scale, out)
     out[-1] += scale
 
@@ -123,20 +123,22 @@ def measure_row(M: Rows, i: int, weight: float, mean: np.ndarray, most: np.ndarr
 
 
 @measure_row.register
-def _(M: Dense, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
+def dense_measure_row(M: Dense, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
     row = M.values[i]
     for j in range(len(row)):
         measure_entry(row[j], j, weight, mean, most, count)
 
 
 @measure_row.register
-def _(M: CSR, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
+def csr_measure_row(M: CSR, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
     for p in range(M.indptr[i], M.indptr[i + 1]):
         measure_entry(M.data[p], M.indices[p], weight, mean, most, count)
 
 
 @measure_row.register
-def _(M: WithIntercept, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
+def with_intercept_measure_row(
+    M: WithIntercept, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray
+) -> None:
     measure_row(M.rows, i, weight, mean, most, count)
     measure_entry(1.0, len(mean) - 1, weight, mean, most, count)
 

@@ -48,7 +48,7 @@ class Operator(NamedTuple):
 
 
 @quadratics.multiply.register
-def _(M: Operator, x, out):
+def operator_multiply(M: Operator, x, out):
     quadratics.multiply(M.Q, x, out)
     apply(M.H, x, M.work)
     for j in range(len(x)):
@@ -56,7 +56,7 @@ def _(M: Operator, x, out):
 
 
 @solve.register(object)
-def _(H, a, inverse_eta, Q, rhs, out):  # a metric of the user's own: conjugate gradients
+def default_solve(H, a, inverse_eta, Q, rhs, out):  # a metric of the user's own: conjugate gradients
     inverse = np.empty_like(rhs)
     for j in range(len(rhs)):
         inverse[j] = 1.0 / (inverse_eta * a + quadratics.diagonal(Q, j))

@@ -52,33 +52,33 @@ class DiagonalState(NamedTuple):
 
 
 @start.register
-def _(metric: Identity, d):
+def identity_start(metric: Identity, d):
     return IdentityState(np.zeros(d))
 
 
 @observe.register
-def _(H: IdentityState, g):
+def identity_observe(H: IdentityState, g):
     pass
 
 
 @observe_at.register
-def _(H: IdentityState, j, g, a):
+def identity_observe_at(H: IdentityState, j, g, a):
     return 1.0
 
 
 @start.register
-def _(metric: Isotropic, d):
+def isotropic_start(metric: Isotropic, d):
     return IsotropicState(np.zeros(d), np.zeros(2))
 
 
 @observe.register
-def _(H: IsotropicState, g):
+def isotropic_observe(H: IsotropicState, g):
     for j in range(len(g)):
         observe_at(H, j, g[j], 0.0)
 
 
 @observe_at.register
-def _(H: IsotropicState, j, g, a):
+def isotropic_observe_at(H: IsotropicState, j, g, a):
     if j == 0:
         H.sums[1] = np.sqrt(H.sums[0])
     H.sums[0] += g * g
@@ -86,59 +86,59 @@ def _(H: IsotropicState, j, g, a):
 
 
 @apply.register
-def _(H: IsotropicState, x, out):
+def isotropic_apply(H: IsotropicState, x, out):
     for j in range(len(x)):
         out[j] = H.sums[1] * x[j]
 
 
 @observe_at.register
-def _(H: Scaled, j, g, a):
+def scaled_observe_at(H: Scaled, j, g, a):
     return H.h[j]
 
 
 @apply.register
-def _(H: IdentityState, x, out):
+def identity_apply(H: IdentityState, x, out):
     for j in range(len(x)):
         out[j] = x[j]
 
 
 @start.register
-def _(metric: Diagonal, d):
+def diagonal_start(metric: Diagonal, d):
     return DiagonalState(np.zeros(d), np.zeros(d))
 
 
 @observe.register
-def _(H: DiagonalState, g):
+def diagonal_observe(H: DiagonalState, g):
     for j in range(len(g)):
         H.squares[j] += g[j] * g[j]
 
 
 @observe_at.register
-def _(H: DiagonalState, j, g, a):
+def diagonal_observe_at(H: DiagonalState, j, g, a):
     H.squares[j] += g * g
     return a + np.sqrt(H.squares[j])
 
 
 @apply.register
-def _(H: DiagonalState, x, out):
+def diagonal_apply(H: DiagonalState, x, out):
     for j in range(len(x)):
         out[j] = np.sqrt(H.squares[j]) * x[j]
 
 
 @solve.register
-def _(H: IdentityState, a, inverse_eta, Q, rhs, out):
+def identity_solve(H: IdentityState, a, inverse_eta, Q, rhs, out):
     H.h[:] = inverse_eta
     quadratics.solve(Q, H.h, rhs, out)
 
 
 @solve.register
-def _(H: IsotropicState, a, inverse_eta, Q, rhs, out):
+def isotropic_solve(H: IsotropicState, a, inverse_eta, Q, rhs, out):
     H.h[:] = inverse_eta * (a + H.sums[1])
     quadratics.solve(Q, H.h, rhs, out)
 
 
 @solve.register
-def _(H: DiagonalState, a, inverse_eta, Q, rhs, out):
+def diagonal_solve(H: DiagonalState, a, inverse_eta, Q, rhs, out):
     for j in range(len(rhs)):
         H.h[j] = inverse_eta * (a + np.sqrt(H.squares[j]))
     quadratics.solve(Q, H.h, rhs, out)

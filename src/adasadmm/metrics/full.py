@@ -85,7 +85,7 @@ ROOTS = FullState, LaggingState  # they know their a
 
 
 @start.register
-def _(metric: Full, d):
+def full_start(metric: Full, d):
     counts, numbers, square = np.zeros(3, np.int64), np.zeros(3), (d, d)
     G, U, S, inverse = (np.zeros(square) for _ in range(4))
     if metric.refresh > 0.0:
@@ -97,7 +97,7 @@ def _(metric: Full, d):
 
 
 @observe.register
-def _(H: FullState, g):
+def full_observe(H: FullState, g):
     square = 0.0
     for j in range(len(g)):
         square += g[j] * g[j]
@@ -115,7 +115,7 @@ def _(H: FullState, g):
 
 
 @observe.register
-def _(H: LaggingState, g):
+def lagging_observe(H: LaggingState, g):
     dense.copy(g, H.waiting[H.counts[0]])
     H.counts[0] += 1
     if H.counts[1] > 0:
@@ -135,12 +135,12 @@ def _(H: LaggingState, g):
 
 
 @apply.register
-def _(H: FullState, x, out):
+def full_apply(H: FullState, x, out):
     dense.symmetric_times(H.S, x, out)
 
 
 @apply.register
-def _(H: LaggingState, x, out):
+def lagging_apply(H: LaggingState, x, out):
     dense.symmetric_times(H.S, x, out)
 
 
@@ -160,12 +160,12 @@ class _Inverse(NamedTuple):
 
 
 @quadratics.precondition.register
-def _(P: _Inverse, x, out):
+def _inverse_precondition(P: _Inverse, x, out):
     dense.symmetric_times(P.matrix, x, out)
 
 
 @solve.register
-def _(H: FullState, a, inverse_eta, Q, rhs, out):
+def full_solve(H: FullState, a, inverse_eta, Q, rhs, out):
     if not H.reach[2] / NEAR <= inverse_eta <= H.reach[2] * NEAR:
         H.inverse[:] = 0.0
         quadratics.add_to(Q, H.inverse)
@@ -176,7 +176,7 @@ def _(H: FullState, a, inverse_eta, Q, rhs, out):
 
 
 @solve.register
-def _(H: LaggingState, a, inverse_eta, Q, rhs, out):
+def lagging_solve(H: LaggingState, a, inverse_eta, Q, rhs, out):
     if H.drift[1] != inverse_eta and not (H.counts[2] and H.drift[1] != 0.0):
         H.counts[2] = H.counts[2] or H.drift[1] != 0.0  # the same root, but another step size
         H.inverse[:] = 0.0

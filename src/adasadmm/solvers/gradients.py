@@ -51,7 +51,7 @@ class VarianceReduced(NamedTuple):
 
 
 @subgradient.register
-def _(kind: AtMean, model, method, block, state, batch):
+def at_mean_subgradient(kind: AtMean, model, method, block, state, batch):
     for i in batch:
         z = kind.share * row_dot(block.X, i, state.w_average) + (1.0 - kind.share) * row_dot(block.X, i, state.w)
         slope = losses.slope(model.loss, z, block.y[i])
@@ -60,7 +60,7 @@ def _(kind: AtMean, model, method, block, state, batch):
 
 
 @subgradient.register
-def _(kind: DualCoordinates, model, method, block, state, batch):
+def dual_coordinates_subgradient(kind: DualCoordinates, model, method, block, state, batch):
     for i in batch:
         z = row_dot(block.X, i, state.w)
         q = state.eta[0] * kind.size[i]
@@ -80,7 +80,7 @@ def _(kind: DualCoordinates, model, method, block, state, batch):
 
 
 @subgradient.register
-def _(kind: VarianceReduced, model, method, block, state, batch):
+def variance_reduced_subgradient(kind: VarianceReduced, model, method, block, state, batch):
     for i in batch:
         z = kind.momentum * row_dot(block.X, i, state.w) + (1.0 - kind.momentum) * kind.predictions[i]
         change = losses.slope(model.loss, z, block.y[i]) - kind.slopes[i]
