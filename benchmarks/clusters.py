@@ -92,13 +92,8 @@ def objectives() -> str:
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
-<<<<<<< HEAD
 def sparse_partition(number: int, rows: int):
-    """Rows with ten numbers of 2,000, made where they are used."""
-=======
-def sparse_part(number: int, rows: int):
     """Rows with ten non-zeros among 2,000 features, generated on the worker."""
->>>>>>> ee9190ae99eba1ae7b2dfe1175972775cacf583e
     rng = np.random.default_rng(number)
     indices = rng.integers(FEATURES, size=10 * rows)
     X = sp.csr_array((rng.normal(size=10 * rows), indices, np.arange(0, 10 * rows + 1, 10)), shape=(rows, FEATURES))

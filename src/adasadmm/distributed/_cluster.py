@@ -187,7 +187,7 @@ class ClusterSource(Source):
         from distributed.comm import CommClosedError
         from distributed.scheduler import KilledWorker
 
-        since, address = time.monotonic(), self.client.scheduler.address
+        since, address = time.monotonic(), self.client.scheduler.address  # type: ignore[union-attr]
         while True:
             try:
                 return future.result(timeout=SILENCE)

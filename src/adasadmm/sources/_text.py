@@ -50,7 +50,7 @@ class TextSettings(Settings, total=False):
 
 
 class Chunk(NamedTuple):
-    """Whole lines; ``line()`` counts the lines before them, which requires reading the file up to there."""
+    """Whole lines. ``line()`` returns the number of the first one, for messages; it may count through the file."""
 
     data: bytes
     line: Callable[[], int]
