@@ -24,7 +24,7 @@ from .._core.threads import Together
 from .._solve import advance, begin
 from ..certificates.trace import Result, Status
 from ..checkpoints import Checkpoint
-from ..linalg.matrices import as_rows
+from ..linalg.matrices import Rows, as_rows
 from ..problem import Problem
 from ..registry import AVERAGES, SOLVERS
 from ..solvers import Batches, Run, Solver
@@ -129,7 +129,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         resume: bool,
     ) -> list[Fit]:
         """Fit one linear function for each array of targets; if X is a source, for each view of it."""
-        rows_and_targets: list[tuple[Any, np.ndarray | None]]
+        rows_and_targets: list[tuple[Rows | Source, np.ndarray | None]]
         if isinstance(X, Source):
             X, labels, rows_and_targets = targets[0], None, [(view, None) for view in targets]
             total = X.summary.weight
@@ -143,17 +143,10 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         seed = self._seed(fixed=checkpoint is not None)
         kept = [checkpoint] if len(targets) == 1 else self._parts(checkpoint, len(targets))
         callback = epoch_callback(self, X, labels, self._fitted_at if len(targets) == 1 else None)
+        problems = [_fitting.problem_of(self, X_k, y, sample_weight, structure, l2) for X_k, y in rows_and_targets]
         work = [
-            (
-                self,
-                _fitting.problem_of(self, rows, y, sample_weight, structure, l2),
-                seed,
-                start,
-                callback,
-                part,
-                resume,
-            )
-            for (rows, y), start, part in zip(rows_and_targets, starts, kept, strict=True)
+            (self, problem, seed, start, callback, part, resume)
+            for problem, start, part in zip(problems, starts, kept, strict=True)
         ]
         fits = [_fitting.fit_one(*work[0])] if len(work) == 1 else _fit_together(work, self.n_jobs)
         _fitting.warn_unless_converged(fits, self.tol)
