@@ -134,7 +134,7 @@ def _fit(options: argparse.Namespace) -> int:
             "rows": found.rows,
             "features": found.features,
             "skipped": found.skipped,
-            "iterations" if _iterates(model.solver) else "epochs": int(model.n_iter_),
+            "iterations" if _iterates(model) else "epochs": int(model.n_iter_),
             "objective": _last_objective(model),
             "relative_gap": _as_json(model.dual_gap_),
             "seconds": _seconds(model),
@@ -219,11 +219,12 @@ def _fitted(
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def _iterates(solver: str) -> bool:
+def _iterates(model: Model) -> bool:
     """Whether ``n_iter_`` counts iterations over all rows rather than epochs."""
     from ..registry import SOLVERS, Tuning
 
-    return solver == "auto" or SOLVERS[solver](Tuning()).uses_all_rows
+    name = str(model.solver)  # the command line chooses solvers by name
+    return name == "auto" or SOLVERS[name](Tuning()).uses_all_rows
 
 
 def _last_objective(model: Model) -> float | list[float]:
