@@ -134,8 +134,13 @@ def _fit(options: argparse.Namespace) -> int:
             "rows": found.rows,
             "features": found.features,
             "skipped": found.skipped,
+<<<<<<< HEAD
             "iterations" if _iterates(str(model.solver)) else "epochs": int(model.n_iter_),
             "objective": _objective(model),
+=======
+            "iterations" if _iterates(model) else "epochs": int(model.n_iter_),
+            "objective": _last_objective(model),
+>>>>>>> 9f711113bb45b49b7fe96d30b043d3d6e378f9fd
             "relative_gap": _as_json(model.dual_gap_),
             "seconds": _seconds(model),
         }
@@ -219,11 +224,12 @@ def _fitted(
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def _iterates(solver: str) -> bool:
+def _iterates(model: Model) -> bool:
     """Whether ``n_iter_`` counts iterations over all rows rather than epochs."""
     from ..registry import SOLVERS, Tuning
 
-    return solver == "auto" or SOLVERS[solver](Tuning()).uses_all_rows
+    name = str(model.solver)  # the command line chooses solvers by name
+    return name == "auto" or SOLVERS[name](Tuning()).uses_all_rows
 
 
 def _objective(model: Model) -> float | list[float]:
