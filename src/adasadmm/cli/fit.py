@@ -134,13 +134,8 @@ def _fit(options: argparse.Namespace) -> int:
             "rows": found.rows,
             "features": found.features,
             "skipped": found.skipped,
-<<<<<<< HEAD
-            "iterations" if _iterates(str(model.solver)) else "epochs": int(model.n_iter_),
-            "objective": _objective(model),
-=======
             "iterations" if _iterates(model) else "epochs": int(model.n_iter_),
-            "objective": _last_objective(model),
->>>>>>> 9f711113bb45b49b7fe96d30b043d3d6e378f9fd
+            "objective": _objective(model),
             "relative_gap": _as_json(model.dual_gap_),
             "seconds": _seconds(model),
         }
