@@ -1,4 +1,4 @@
-"""To a certified gap: the augmented Lagrangian method and batch ADMM, from 0 and from a point far away.
+"""Iterations and time to a certified gap: ALM and batch ADMM, from 0 and from a distant point.
 
 ADASADMM_DATA=... python benchmarks/all_rows.py [names of data sets] [likeness] [images]
 """
@@ -22,7 +22,7 @@ GENERATED = {"likeness": generated.likeness, "images": generated.images}
 
 
 def run(problem: Problem, solver: Any, far: bool) -> list[str]:
-    """Iterations (in brackets Newton's steps) and seconds to each gap, the looks at the gap included."""
+    """Iterations (with Newton steps in parentheses) and seconds to each gap, including its evaluation."""
     result = None
     if far:
         w = 10.0 * np.random.default_rng(0).normal(size=problem.d)

@@ -1,4 +1,4 @@
-"""What a larger batch costs in objective, on the paper's data sets, and what batch_size="auto" takes.
+"""The effect of larger batches on the objective, on the paper's data sets, and the size that batch_size="auto" selects.
 
 ADASADMM_DATA=... python benchmarks/batch_sizes.py
 """
@@ -16,7 +16,7 @@ SEEDS = range(3)
 
 
 def row(name: str) -> list[str]:
-    """The objective after 2 epochs with single rows, and by how much it is higher with more."""
+    """The objective after 2 epochs with batches of one row, and how much higher it is with larger batches."""
     problem = prepare(name, None, 0, False).train
 
     def objective(size: int | str) -> float:
@@ -31,7 +31,7 @@ def row(name: str) -> list[str]:
 
 
 def text() -> str:
-    head = ["data", "rows", "objective", *(f"batch {size}" for size in SIZES), '"auto"', "takes"]
+    head = ["data", "rows", "objective", *(f"batch {size}" for size in SIZES), '"auto"', 'size of "auto"']
     return page.table(head, [row(name) for name in page.named() or datasets.PAPER])
 
 

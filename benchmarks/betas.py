@@ -1,8 +1,8 @@
-"""beta="auto" beside other betas, and beside two ways of balancing them early in the run: 2 epochs, hinge loss.
+"""beta="auto" compared with other betas, and with two ways of balancing beta early in the run: 2 epochs, hinge loss.
 
     ADASADMM_DATA=... python benchmarks/betas.py [names of data sets]
 
-Balancing is flattered here: what a first quarter of an epoch teaches is used from the start of a new run.
+Balancing has an advantage here: beta is determined in a pilot run of a quarter of an epoch, and used from the start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def auto(problem: Problem) -> float:
 
 
 def by_residuals(problem: Problem, seed: int) -> float:
-    """The root of the ratio of the relative residuals, as batch ADMM balances them; means over the pilot run."""
+    """The root of the ratio of the relative residuals, as in batch ADMM; means over the pilot run."""
     beta = auto(problem)
     pilot = solve(problem, AdaSADMM(beta=beta), epochs=PILOT, seed=seed, trace_every=PILOT / 20)
     primal = np.mean(pilot.trace["primal_residual"]) / np.linalg.norm(pilot.v)
@@ -37,7 +37,7 @@ def by_residuals(problem: Problem, seed: int) -> float:
 
 
 def by_distances(problem: Problem, seed: int) -> float:
-    """How far theta went over how far w went, as SPDHG balances them."""
+    """The ratio of the distances travelled by theta and w, as in SPDHG."""
     beta = auto(problem)
     pilot = solve(problem, AdaSADMM(beta=beta), epochs=PILOT, seed=seed, trace_every=PILOT)
     of_w = np.sqrt(quadratics.majoriser(problem.A) @ pilot.w**2)

@@ -16,7 +16,7 @@ from adasadmm import L1, AdaSADMM, Hinge, Problem, graphs, solve
 
 
 def generated(n: int, d: int, nnz: int, seed: int = 0) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
-    """Rows that touch a few features, some of them often; weights that are equal along stretches of a ring."""
+    """Sparse rows in which some features are frequent, and coefficients that are constant on segments of a ring."""
     rng = np.random.default_rng(seed)
     columns = (d * rng.random(n * nnz, dtype=np.float32) ** 2).astype(np.int32)
     np.minimum(columns, d - 1, out=columns)
@@ -41,7 +41,7 @@ def text() -> str:
     result = solve(problem, solver, epochs=1, trace_every=1)
     seconds = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    head = ["rows", "features", "edges", "non-zeros", "rows an iteration", "seconds of an epoch", "peak memory, GiB"]
+    head = ["rows", "features", "edges", "non-zeros", "rows per iteration", "seconds per epoch", "peak memory, GiB"]
     sizes = [f"{size:,}" for size in (n, d, len(edges), X.nnz, result.run.batch_size)]
     return page.table(head, [[*sizes, f"{seconds:.0f}", f"{memory:.1f}"]])
 

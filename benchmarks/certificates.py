@@ -1,4 +1,4 @@
-"""What the closing pass of a stochastic run proves: the gap from the slopes alone, and after dual coordinate steps.
+"""What the final pass of a stochastic run proves: the gap from the slopes alone, and after dual coordinate ascent.
 
 ADASADMM_DATA=... python benchmarks/certificates.py [names of data sets]
 """
@@ -38,7 +38,7 @@ def row(name: str, loss: type, epochs: int) -> list[str]:
 
 
 def seconds(work: Callable[..., None], *arguments: Any) -> float:
-    """The processor time of some work."""
+    """The CPU time of a call."""
     begin = time.process_time()
     work(*arguments)
     return time.process_time() - begin

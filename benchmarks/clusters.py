@@ -1,4 +1,4 @@
-"""Rows on the workers of a cluster against rows on one machine: objective, time, and dask-ml's ADMM as peer.
+"""Rows on a cluster compared with rows on one machine: objective, time, and dask-ml's ADMM.
 
 python benchmarks/clusters.py [objective] [time] [peer] [bytes] [--rows=4000000]      (default: all four)
 """
@@ -21,7 +21,7 @@ LINK = 1.25e9  # bytes a second: 10 Gbit/s
 
 @contextlib.contextmanager
 def cluster(workers: int, processes: bool = True):
-    """Workers of one thread each on this machine."""
+    """Workers on this machine, each with one thread."""
     from distributed import Client, LocalCluster
 
     here = "127.0.0.1:0"
@@ -58,7 +58,7 @@ def data_sets():
 
 
 def shuffled(X, y):
-    """The rows in any order: a partition is a sample of all."""
+    """The rows in random order, so a partition is a sample of all rows."""
     order = np.random.default_rng(0).permutation(len(y))
     return X[order], y[order]
 
@@ -85,14 +85,15 @@ def objectives() -> str:
                     line.append(f"{100 * (problem.objective(result.w_average) / one - 1):+.2f} %")
                 lines.append(line)
     head = ["data", "epochs", "one machine", "above the optimum", "2 workers, 2 partitions", "4 workers, 16 partitions"]
-    return "Objective after as many row visits; the last two columns against one machine.\n\n" + page.table(head, lines)
+    text = "Objective after equal numbers of row visits; the last two columns are relative to one machine."
+    return f"{text}\n\n{page.table(head, lines)}"
 
 
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
 def sparse_partition(number: int, rows: int):
-    """Rows with ten numbers of 2,000, made where they are used."""
+    """Rows with ten non-zeros among 2,000 features, generated on the worker."""
     rng = np.random.default_rng(number)
     indices = rng.integers(FEATURES, size=10 * rows)
     X = sp.csr_array((rng.normal(size=10 * rows), indices, np.arange(0, 10 * rows + 1, 10)), shape=(rows, FEATURES))
@@ -119,7 +120,7 @@ def generated(rows: int, partitions: int):
 
 
 def seconds(workers: int, rows: int) -> list[str]:
-    """An epoch, without reading and compiling: its time, that of a core in the busiest worker, and the objective."""
+    """An epoch without reading and compilation: its time, the CPU time of the busiest worker, and the objective."""
     from adasadmm import L1, AdaSADMM, Hinge, Problem, distributed, graphs, solve
 
     with cluster(workers) as client:
@@ -143,8 +144,8 @@ def times() -> str:
     given = [int(argument[7:]) for argument in sys.argv if argument.startswith("--rows=")]
     rows = given[0] if given else 4_000_000
     lines = [seconds(workers, rows) for workers in (1, 2)]
-    text = f"An epoch over {rows:,} sparse rows of {FEATURES:,} features, 4 partitions; one thread a worker."
-    head = ["workers", "seconds", "of a core, in the busiest worker", "rows a second", "objective"]
+    text = f"An epoch over {rows:,} sparse rows of {FEATURES:,} features, 4 partitions, one thread per worker."
+    head = ["workers", "seconds", "CPU seconds of the busiest worker", "rows per second", "objective"]
     return f"{text}\n\n{page.table(head, lines)}"
 
 
@@ -202,7 +203,8 @@ def peer() -> str:
     names = list(dict.fromkeys(name for name, _ in found))
     lines = [[name, *(found.get((name, goal), "not reached") for goal in goals)] for name in names]
     text = (
-        f"{n:,} x {d}, logistic loss, ridge 1e-3, no graph, no intercept. Seconds of a fit that ends there, iterations."
+        f"{n:,} x {d}, logistic loss, ridge 1e-3, no graph, no intercept. "
+        "Seconds of a fit that stops at the accuracy, and iterations."
     )
     return text + "\n\n" + page.table(["two workers, four partitions", "to 1 % of the optimum", "to 0.1 %"], lines)
 
@@ -211,7 +213,7 @@ def peer() -> str:
 
 
 def sizes() -> str:
-    """What a round sends, and what a row costs."""
+    """The size of the messages of a round, and the cost of a row."""
     from adasadmm import L1, Hinge, Problem, graphs
     from adasadmm.solvers import Batches, Point
     from adasadmm.solvers.rounds import sent
@@ -256,15 +258,14 @@ def sizes() -> str:
             )
     head = [
         "features = edges",
-        "rows a second, single",
+        "rows per second, single",
         "in batches of 100",
-        "a lane sends and gets, each",
+        "sent and received by a lane, each",
         "rows",
         "lanes",
     ]
-    return "Rows have 100 numbers. Lanes: how many until a round sends as long as it works.\n\n" + page.table(
-        head, shown
-    )
+    text = 'Rows have 100 non-zeros. "Lanes" is the number at which communication takes as long as computation.'
+    return f"{text}\n\n{page.table(head, shown)}"
 
 
 def text() -> str:

@@ -1,8 +1,8 @@
-"""How long the first fit of a process takes, with an empty and with a warm cache of compiled code.
+"""The time of the first fit of a process, with an empty and with a warm cache of compiled code.
 
     python benchmarks/cold_start.py
 
-Each line is a process of its own; what importing numba and scikit-learn takes is shown apart.
+Each line is a separate process; the time to import numba and scikit-learn is shown separately.
 """
 
 from __future__ import annotations

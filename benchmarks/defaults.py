@@ -1,9 +1,9 @@
-"""How good is an estimator with nothing set, on the paper's six data sets?
+"""The default estimator on the paper's six data sets.
 
     ADASADMM_DATA=... python benchmarks/defaults.py            # writes its tables into docs/estimators.md
     ADASADMM_DATA=... python benchmarks/defaults.py --print    # or only prints them; names of data sets may follow
 
-Needs cvxpy with Clarabel (extra ``bench``): its optimum says whether the gap that a model reports is true.
+Needs cvxpy with Clarabel (extra ``bench``), whose optimum shows whether the reported gap is valid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sklearn
 from adasadmm import GraphGuidedClassifier, graphs
 from adasadmm.datasets import PAPER, load
 
-NOTHING_SET = "data, X, seconds, graph, edges, iterations, objective, optimum, above, gap, true, warnings".split(", ")
+NOTHING_SET = "data, X, seconds, graph, edges, iterations, objective, optimum, above, gap, valid, warnings".split(", ")
 
 
 def nothing_set(name: str) -> list[str]:
@@ -56,7 +56,7 @@ def nothing_set(name: str) -> list[str]:
 
 
 def exact_optimum(X, y: np.ndarray, graph: graphs.Graph) -> float:
-    """The least objective by CVXPY's interior-point solver: hinge loss, free intercept, alpha = l2 = 1/n."""
+    """The optimum by CVXPY's interior-point solver: hinge loss, free intercept, alpha = l2 = 1/n."""
     n, d = X.shape
     w, intercept = cp.Variable(d), cp.Variable()
     loss = cp.sum(cp.pos(1 - cp.multiply(y, X @ w + intercept)))
@@ -73,10 +73,10 @@ def text() -> str:
         print(f"{name} ...", file=sys.stderr)
         rows.append(nothing_set(name))
     return f"""\
-scikit-learn {sklearn.__version__}, cvxpy {cp.__version__}; compiling is not timed.
+scikit-learn {sklearn.__version__}, cvxpy {cp.__version__}; compilation is not timed.
 
 `GraphGuidedClassifier().fit(X, y)`, nothing set, all rows. The optimum is Clarabel's for the same graph (hinge loss,
-free intercept, alpha = l2 = 1/n). A gap is true where the objective lies no further above the optimum than it says.
+free intercept, alpha = l2 = 1/n). A gap is valid if the suboptimality of the objective does not exceed it.
 
 {page.table(NOTHING_SET, rows)}"""
 

@@ -1,4 +1,4 @@
-"""What the lagging root loses in objective on the paper's data sets, and how long an epoch takes at 1,000 features.
+"""The loss in objective by the lagging root on the paper's data sets, and the time of an epoch with 1,000 features.
 
 ADASADMM_DATA=... python benchmarks/full_metric.py [names of data sets]
 """
@@ -37,7 +37,7 @@ def row(name: str, eta: float) -> list[str]:
 
 
 def generated() -> Problem:
-    """Sparse rows with a linear truth along a chain, and a tenth of the labels wrong."""
+    """Sparse rows, labels from coefficients that vary linearly along a chain, and a tenth of the labels wrong."""
     rng = np.random.default_rng(0)
     columns = rng.integers(FEATURES, size=(ROWS, NON_ZEROS))
     entries = rng.normal(size=ROWS * NON_ZEROS), columns.ravel(), np.arange(0, ROWS * NON_ZEROS + 1, NON_ZEROS)

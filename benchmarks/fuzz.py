@@ -1,4 +1,4 @@
-"""Damaged files of each kind, read as a user would: results, refusals, and faults, of which there should be none.
+"""Damaged files of each kind, read as a user would: results, rejections, and faults, of which there should be none.
 
 python benchmarks/fuzz.py [number of files, 22,500 by default]
 """
@@ -25,7 +25,7 @@ def text() -> str:
         sums = [before + more for before, more in zip(sums, counts, strict=True)]
         lines.append([name, *(f"{count:,}" for count in counts), f"{found.mebibytes:.0f}", f"{found.seconds:.2f}"])
     lines.append(["all", *(f"{count:,}" for count in sums), "", ""])
-    head = ["kind", "files", "read", "refused", "faults", "most memory, MiB", "longest, s of CPU"]
+    head = ["kind", "files", "read", "rejected", "faults", "peak memory, MiB", "longest, CPU s"]
     return page.table(head, lines)
 
 

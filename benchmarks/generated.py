@@ -1,4 +1,4 @@
-"""Data sets made by the machine, in the likeness of real ones: rows, labels, edges."""
+"""Generated data sets that resemble real ones: rows, labels, edges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adasadmm import graphs
 
 
 def likeness(n: int = 465_000, seed: int = 0) -> tuple[Any, np.ndarray, np.ndarray]:
-    """In the likeness of covtype: 10 correlated numbers, two one-hot groups of 4 and 40; one label in six is noise."""
+    """Similar to covtype: 10 correlated numbers and two one-hot groups of 4 and 40; one label in six is noise."""
     rng = np.random.default_rng(seed)
     numbers = rng.normal(size=(n, 4)) @ rng.normal(size=(4, 10)) / 2.0 + 0.5 * rng.normal(size=(n, 10))
     areas, soils = np.eye(4)[rng.integers(4, size=n)], np.eye(40)[rng.choice(40, size=n, p=_falling(40))]
@@ -24,7 +24,7 @@ def likeness(n: int = 465_000, seed: int = 0) -> tuple[Any, np.ndarray, np.ndarr
 
 
 def images(n: int = 60_000, seed: int = 0) -> tuple[Any, np.ndarray, np.ndarray]:
-    """28 x 28 pictures of one or two blurred spots on a dark ground, most pixels exactly 0."""
+    """28 x 28 pictures of one or two blurred spots on a dark background, with most pixels exactly 0."""
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     rows, columns = np.mgrid[:28, :28]

@@ -1,11 +1,11 @@
-"""Processor time and epochs to a relative duality gap of 1e-3, 1e-4 and 1e-6: the solvers side by side.
+"""CPU time and epochs to relative duality gaps of 1e-3, 1e-4 and 1e-6, for each solver.
 
     ADASADMM_DATA=... python benchmarks/high_accuracy.py            # all parts, an hour
     python benchmarks/high_accuracy.py --print wide disk            # or some: known, paper, wide, disk
 
-The problem is the graph-guided one of the paper, gamma = nu = 1/n. Processor time of one core, because it is nearly the
-same on a busy machine. It holds the setting up of a run and the looks at the gap, whose number grows with the logarithm
-of the epochs; compiling is outside.
+The problem is the graph-guided one of the paper, gamma = nu = 1/n. CPU time of one core is used because it is nearly
+the same on a busy machine. It includes the setup of a run and the evaluations of the gap, whose number grows with the
+logarithm of the epochs, but not compilation.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Look(NamedTuple):
 
 
 def course(problem: Problem, solver: Any, most: float, least: float = TARGETS[-1], start: Any = None) -> Iterator[Look]:
-    """A run, looked at after 1, 2, 3, 4, 5, 6, 8, 10, 13, ... epochs until the gap or the time is met."""
+    """A run, evaluated after 1, 2, 3, 4, 5, 6, 8, 10, 13, ... epochs until the gap or the time limit is reached."""
     warm_up(problem, solver)
     epochs, seconds, gap, result = 0, 0.0, math.inf, start
     tol = None if solver is ADA else 0.0
@@ -73,7 +73,7 @@ def course(problem: Problem, solver: Any, most: float, least: float = TARGETS[-1
 
 
 def warm_up(problem: Problem, solver: Any) -> None:
-    """Compile for problems of this kind, on some of its features where a matrix would be large."""
+    """Compile for problems of this kind, on a subset of the features if a matrix would be large."""
     if isinstance(solver, ADMM) and problem.d > 1000:
         A = sp.eye_array(9, 10) - sp.eye_array(9, 10, k=1)
         X, y = sp.csr_array(np.ones((20, 10))), problem.rows.y[:20]
@@ -114,7 +114,7 @@ def paper(name: str, loss: Any, gamma: float = 1.0) -> Problem:
 
 
 def words(n: int, d: int, length: int = 60, seed: int = 0) -> tuple[sp.csr_array, np.ndarray, np.random.Generator]:
-    """Texts: words by Zipf's law, tf-idf, rows of norm 1; and a score of each, by coefficients equal in stretches."""
+    """Texts: words by Zipf's law, tf-idf, rows of norm 1; scores from coefficients that are constant on segments."""
     rng = np.random.default_rng(seed)
     often = 1.0 / (np.arange(d) + 10.0)
     columns = rng.permutation(d)[rng.choice(d, size=n * length, p=often / often.sum())]
@@ -139,7 +139,7 @@ def wide(n: int, d: int, loss: Any, graph: str = "chain") -> Problem:
 
 
 def likeness(seed: int = 0) -> Problem:
-    """In the likeness of ijcnn1: 49,990 rows of 22 features, ten of them one-hot, a tenth of the labels positive."""
+    """Similar to ijcnn1: 49,990 rows of 22 features, ten of them one-hot, a tenth of the labels positive."""
     rng = np.random.default_rng(seed)
     n = 49_990
     numbers = 0.3 * rng.normal(size=(n, 4)) @ rng.normal(size=(4, 12)) + 0.3 * rng.normal(size=(n, 12))
@@ -150,7 +150,7 @@ def likeness(seed: int = 0) -> Problem:
 
 
 def on_disk(X: sp.csr_array, folder: Path) -> sp.csr_array:
-    """The same rows, their arrays mapped from files."""
+    """The same rows, memory-mapped from files."""
     arrays = []
     for name, array in (("data", X.data), ("indices", X.indices), ("indptr", X.indptr)):
         np.save(folder / name, array)
@@ -162,13 +162,13 @@ def on_disk(X: sp.csr_array, folder: Path) -> sp.csr_array:
 
 
 def known() -> str:
-    """What was seen before this package was written, and what it does."""
+    """The figures of the prototype, and those of this package."""
     rows = []
     for text, problem, solver, wanted, epochs in (
         ("a9a, logistic, above the optimum", paper("a9a", Logistic()), ASVRGADMM(batch_size=1), "2e-11", 20),
         ("the same, SVRG-ADMM", paper("a9a", Logistic()), SVRGADMM(batch_size=1), "9e-10", 20),
         ("the same, SPDHG", paper("a9a", Logistic()), SPDHG(batch_size=1), "3e-06", 20),
-        ("49,990 x 22, hinge, gap (generated; then: ijcnn1)", likeness(), SPDHG(), "3.8e-08", 100),
+        ("49,990 x 22, hinge, gap (generated; prototype: ijcnn1)", likeness(), SPDHG(), "3.8e-08", 100),
         ("a9a, hinge, gap", paper("a9a", Hinge()), SPDHG(batch_size=1), "1.3e-04", 100),
         ("a9a, hinge, gamma = 100/n, gap", paper("a9a", Hinge(), 100.0), SPDHG(batch_size=1), "6.8e-07", 100),
     ):
@@ -212,7 +212,7 @@ def from_disk() -> str:
 
 
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
-    "known": ("Figures known before", known),
+    "known": ("Figures of the prototype", known),
     "paper": ("The paper's six", of_the_paper),
     "wide": ("Many features", with_many_features),
     "disk": ("Rows on disk", from_disk),

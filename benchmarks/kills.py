@@ -1,4 +1,4 @@
-"""Runs killed with SIGKILL at random moments and resumed in another process: is every result the same bits?
+"""Runs killed with SIGKILL at random moments and resumed in another process: are all results the same, bit for bit?
 
 python benchmarks/kills.py [number of runs, 200 by default]
 """
@@ -39,7 +39,7 @@ RUNS = [
 
 
 def row(problem: Problem, solver: Any, options: dict[str, Any], number: int, rng: np.random.Generator) -> list[int]:
-    """Runs killed, kills inside a write, results with other bits."""
+    """Runs killed, kills during a write, results that differ."""
     wanted = facts(solve(problem, solver, **options))
     killed = inside = wrong = 0
     while killed < number:
@@ -59,7 +59,7 @@ def text() -> str:
         figures = [row(rows_in[where], solver, options, share, rng) for _, where, solver, options in RUNS]
     lines = [[name, where, *map(str, found)] for (name, where, *_), found in zip(RUNS, figures, strict=True)]
     lines.append(["all", "", *(str(sum(column)) for column in zip(*figures, strict=True))])
-    head = ["solver", "rows in", "killed and resumed", "of these inside a write", "results with other bits"]
+    head = ["solver", "rows in", "killed and resumed", "of these during a write", "results that differ"]
     return page.table(head, lines)
 
 

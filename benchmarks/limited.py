@@ -1,4 +1,4 @@
-"""A call that is ended when its time is over: not every solver looks at the clock while it prepares."""
+"""A call with a time limit, in a separate process: not every solver checks the clock during its setup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def in_time(function: Callable[..., Any], *args: Any, limit: float) -> tuple[Any, float]:
-    """What a function returns in a process of its own, and its seconds; None and the limit where it took longer."""
+    """The result of a function and its seconds, in a separate process; None and the limit if it took longer."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
 

@@ -1,4 +1,4 @@
-"""How far from what the machine can do? What a row of a9a and a pass over it need, and what they take.
+"""Distance from the hardware limits: what a row of a9a and a pass over it need, and how long they take.
 
 ADASADMM_DATA=... python benchmarks/limits.py
 """
@@ -28,28 +28,28 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def bandwidth() -> float:
-    """Bytes a second that one core reads from memory."""
+    """Bytes per second that one core reads from memory."""
     array = np.ones(2**26)
     return array.nbytes / seconds(array.sum)
 
 
 def peak() -> float:
-    """Floating-point operations a second of one core, by a product of matrices."""
+    """Floating-point operations per second of one core, in a matrix product."""
     a = np.ones((1500, 1500))
     return 2.0 * 1500**3 / seconds(lambda: a @ a)
 
 
 def needs_of_a_row(problem: Problem) -> tuple[float, float]:
-    """Bytes from memory and operations of one iteration on one row; all but the row itself stays in the cache.
+    """Bytes from memory and operations of an iteration on one row; everything but the row stays in the cache.
 
-    A coordinate takes 12 operations, a root and a quotient (counted 8 each), an edge 8, a non-zero of the row 4.
+    A coordinate takes 12 operations, a square root and a division (counted as 8 each), an edge 8, a non-zero 4.
     """
     non_zeros = len(problem.rows.X.data) / problem.n
     return 12.0 * non_zeros + 24.0, 28.0 * problem.d + 8.0 * problem.m + 4.0 * non_zeros
 
 
 def needs_of_a_pass(problem: Problem, passes: int) -> tuple[float, float]:
-    """The same for whole passes over X and the vectors z, u, y, c beside it."""
+    """The same for whole passes over X and the vectors z, u, y, c."""
     non_zeros = len(problem.rows.X.data)
     return passes * (12.0 * non_zeros + 40.0 * problem.n), passes * (2.0 * non_zeros + 5.0 * problem.n)
 
@@ -67,13 +67,15 @@ def text() -> str:
     for label, (size, work), took in (
         ("a row of Ada-SADMM, diagonal", needs_of_a_row(problem), row),
         ("an iteration of batch ADMM: X w and X'u at once", needs_of_a_pass(problem, 1), batch),
-        ("a Newton step of ALM: X p, X's, and the rest", needs_of_a_pass(problem, 2), step),
+        ("a Newton step of ALM: X p, X's and the remaining work", needs_of_a_pass(problem, 2), step),
     ):
         limits = size / bytes_a_second, work / operations_a_second
         times = (f"{1e6 * one:.3g}" for one in (*limits, took))
         lines.append([label, f"{size:,.0f}", f"{work:,.0f}", *times, f"{took / max(limits):.1f}"])
     head = ["a9a", "bytes", "operations", "µs by bandwidth", "µs by peak", "µs measured", "times the larger limit"]
-    machine = f"One core reads {bytes_a_second / 1e9:.1f} GB/s and does {operations_a_second / 1e9:.1f} GFlop/s.\n\n"
+    machine = (
+        f"One core reads {bytes_a_second / 1e9:.1f} GB/s and performs {operations_a_second / 1e9:.1f} GFlop/s.\n\n"
+    )
     return machine + page.table(head, lines)
 
 

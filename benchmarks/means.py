@@ -1,4 +1,4 @@
-"""Which mean of the iterates is the best answer, with eta="auto" and with a constant step.
+"""Which mean of the iterates is the best answer, with eta="auto" and with a constant step size.
 
 ADASADMM_DATA=... python benchmarks/means.py [names of data sets]
 """
@@ -19,7 +19,7 @@ SETTINGS = (("auto", 2), ("auto", 10), (0.5, 2), (0.5, 10))
 
 
 def row(name: str, eta: Any, epochs: int) -> list[str]:
-    """The mean objective of each; one run gives the uniform mean, the last iterate and one more."""
+    """The mean objective of each; a single run gives the uniform mean, the last iterate and one other mean."""
     found = {}
     for mean in MEANS[2:]:
         solver = AdaSADMM(eta=eta, beta="auto", average=mean)

@@ -1,4 +1,4 @@
-"""Tables in Markdown, and their place in the docs."""
+"""Markdown tables, and their insertion into the docs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def show(script: str, page: str, text: Callable[[], str]) -> None:
-    """Make a script's text; with ``--print`` on the command line print it, else put it where the page wants it."""
+    """Compute the text of a script, and print it (with ``--print``) or insert it between its marks in the page."""
     name = Path(script).name
     content = f"`python benchmarks/{name}`, {datetime.date.today()}, {os.cpu_count()} cores.\n\n{text()}"
     if "--print" in sys.argv:
@@ -31,5 +31,5 @@ def show(script: str, page: str, text: Callable[[], str]) -> None:
 
 
 def named() -> list[str]:
-    """What stands on the command line beside options."""
+    """The command-line arguments that are not options."""
     return [argument for argument in sys.argv[1:] if not argument.startswith("-")]

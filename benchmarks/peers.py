@@ -1,12 +1,11 @@
-"""Time to 1 %, 0.1 % and 0.01 % of the optimum: ours with nothing set but tol, and those of other packages.
+"""Time to 1 %, 0.1 % and 0.01 % of the optimum: our default with only tol set, and other packages.
 
     ADASADMM_DATA=... python benchmarks/peers.py [a9a] [likeness] [images]       # all three take an hour
 
 The problem is the graph-guided SVM without bias, gamma = nu = 1/n. The time of CVXPY and of the package admm is that
-of ``solve``, preparation included, at the loosest of several tolerances that reaches the accuracy; for Clarabel also at
-its default, which a user would leave. One that takes 200 seconds is
-given up. copt's is looked at on the way. Ours is that of ``fit``, whose tol is the
-accuracy asked for, so that it ends with a proof. The optimum is ours at a certified gap of 1e-9.
+of ``solve``, including its setup, at the loosest of several tolerances that reaches the accuracy; for Clarabel also at
+its default tolerance. Runs are stopped after 200 seconds. copt is evaluated during the run. Our time is that of ``fit``
+with ``tol`` equal to the accuracy, so it ends with a certificate. The optimum is ours at a certified gap of 1e-9.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ DATA = {
 
 
 def peer(name: str, find: Any, problem: Problem, optimum: float) -> list[float]:
-    """Seconds to each accuracy; infinity where none of the tolerances reached it in time."""
+    """Seconds to each accuracy; infinity if no tolerance reached it in time."""
     best = [math.inf] * len(ACCURACIES)
     for tol in TOLERANCES:
         w, seconds = in_time(find, name, tol, limit=MOST_SECONDS)
@@ -79,7 +78,7 @@ def automatic(data: tuple[Any, np.ndarray, np.ndarray], problem: Problem, optimu
 
 
 def followed(solver: Any, problem: Problem, optimum: float, epochs: float) -> list[float]:
-    """Seconds in the loop until the point is that good; looked at on the way, the clock standing still."""
+    """Seconds in the loop until the accuracy is reached; evaluated during the run, with the clock stopped."""
     found = [math.inf] * len(ACCURACIES)
 
     def look(snapshot: Any) -> bool:
@@ -97,7 +96,7 @@ def note(found: list[float], above: float, seconds: float) -> None:
 
 
 def of_benchopt(module: str, data: tuple[Any, np.ndarray, np.ndarray], problem: Problem) -> Any:
-    """The solver of another package, as the benchopt benchmark runs it."""
+    """The solver of another package, as run by the benchopt benchmark."""
     folder = pathlib.Path(__file__).parent / "benchopt"
     sys.path[:0] = [str(folder), str(folder / "solvers")]
     solver = importlib.import_module(module).Solver()

@@ -12,9 +12,9 @@ import page
 
 README = page.DOCS.parent / "README.md"
 BEGIN, END = "<!-- benchmarks/readme.py: begin -->", "<!-- benchmarks/readme.py: end -->"
-DATA = {"a9a": "a9a", "likeness": "generated in the likeness of covtype"}  # as it is called there and in README
-SOLVERS = {  # as they are called there and in README
-    'solver="auto", proved': '`GraphGuidedClassifier`, `solver="auto"`: ends with a proof',
+DATA = {"a9a": "a9a", "likeness": "generated, similar to covtype"}  # the name there: the name in README
+SOLVERS = {  # the name there: the name in README
+    'solver="auto", proved': '`GraphGuidedClassifier`, `solver="auto"`: with a certificate',
     "Ada-SADMM, diagonal, oracle stop": "Ada-SADMM, diagonal, no step size to tune, oracle stop",
     "CVXPY, Clarabel": "CVXPY, Clarabel",
     "CVXPY, OSQP": "CVXPY, OSQP",

@@ -1,4 +1,4 @@
-"""What does a row cost? Ada-SADMM with the diagonal metric beside scikit-learn's averaged SGD, which knows no graph.
+"""The cost of a row: Ada-SADMM with the diagonal metric compared with scikit-learn's averaged SGD, without a graph.
 
 ADASADMM_DATA=... python benchmarks/row_visit.py [names of data sets]
 """
@@ -26,7 +26,7 @@ def problem_of(name: str) -> Problem:
 
 
 def ours(problem: Problem, solver: AdaSADMM) -> float:
-    """Seconds a row."""
+    """Seconds per row."""
     result = solve(problem, solver, epochs=EPOCHS, trace_every=EPOCHS)
     return result.trace["seconds"][-1] / (EPOCHS * problem.n)
 
@@ -64,7 +64,7 @@ def rows(name: str) -> list[list[str]]:
 
 
 def text() -> str:
-    head = ["data", "graph", "AdaSADMM(...)", "µs a row", "times SGD"]
+    head = ["data", "graph", "AdaSADMM(...)", "µs per row", "relative to SGD"]
     return page.table(head, [row for name in page.named() or ("a9a", "news20", "w8a") for row in rows(name)])
 
 

@@ -1,4 +1,4 @@
-"""The memory of long runs: by how much it grows from a third of the way to the end.
+"""The memory of long runs: its growth from a third of the run to the end.
 
 python benchmarks/steady.py [number of iterations, 1,000,000 by default]
 """

@@ -1,4 +1,4 @@
-"""eta="auto" with every metric, w-step and batch size, and in other units of the features: 2 epochs, hinge loss.
+"""eta="auto" with every metric, w-step and batch size, and for rescaled features: 2 epochs, hinge loss.
 
 ADASADMM_DATA=... python benchmarks/step_kinds.py [names of data sets]
 """
@@ -30,12 +30,12 @@ SCALES = (1e-3, 1.0, 1e3)
 
 
 def auto(kind: type, settings: dict) -> AdaSADMM:
-    """The solver with its own step; SADMM is Ada-SADMM with the identity, and so has its mean."""
+    """The solver with automatic step size; SADMM is Ada-SADMM with the identity, and uses its mean."""
     return AdaSADMM(beta="auto", average="auto", **({"metric": "identity"} if kind is SADMM else {}) | settings)
 
 
 def kinds(name: str) -> list[str]:
-    """By how much auto lies above the best of the grid, for each kind."""
+    """How much higher auto is than the best of the grid, for each kind."""
     found = []
     for label, (kind, settings) in KINDS.items():
         best = best_of_grid(name, Hinge(), functools.partial(_with_eta, kind, settings))
@@ -49,7 +49,7 @@ def _with_eta(kind: type, settings: dict, eta: float) -> Any:
 
 
 def batches() -> str:
-    """The same with 16 rows a batch."""
+    """The same with batches of 16 rows."""
     rows = []
     for name in BATCHED:
         best = best_of_grid(name, Hinge(), functools.partial(_with_eta, AdaSADMM, {"batch_size": 16}))
@@ -62,7 +62,7 @@ def batches() -> str:
 
 
 def in_units(name: str, scale: float, metric: Any) -> float:
-    """The objective with features ``scale`` times as large, and gamma and nu such that the problem is the same."""
+    """The objective with features ``scale`` times as large, and gamma and nu changed to match."""
     values = []
     for seed in SEEDS:
         one = problem_of(name, Hinge(), seed)

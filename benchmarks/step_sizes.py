@@ -1,4 +1,4 @@
-"""eta="auto" beside the best of the paper's step sizes 2^-5 to 2^5: 2 epochs, 5 seeds, three losses.
+"""eta="auto" compared with the best of the paper's step sizes 2^-5 to 2^5: 2 epochs, 5 seeds, three losses.
 
 ADASADMM_DATA=... python benchmarks/step_sizes.py [names of data sets]
 """

@@ -1,4 +1,4 @@
-"""Rows streamed from Parquet files against the same rows in memory: speed, memory, objective of one epoch.
+"""Rows streamed from Parquet files compared with the same rows in memory: speed, memory, objective of one epoch.
 
 python benchmarks/streams.py [rows]        (default: 10,000,000 rows of 100 features, 12 GB on disk under --dir=DIR)
 """
@@ -48,7 +48,7 @@ def write(folder: Path, rows: int, kind: str) -> None:
 
 
 def measure(how: str, rows: int, folder: str) -> dict[str, float]:
-    """One epoch, in a process of its own; the second run counts, when all is compiled."""
+    """One epoch in a separate process; the second run counts, since the first one compiles."""
     from adasadmm import L1, AdaSADMM, Hinge, Problem, graphs, solve, sources
 
     parts = {
@@ -109,7 +109,7 @@ def text() -> str:
         ]
         lines.append(in_a_process("streamed, float32", rows, folder / "float32"))
         lines.append(in_a_process("in memory", rows, folder))
-    head = ["rows from", "rows", "rows a second", "µs a row", "with objective and certificate, s", "resident, MiB"]
+    head = ["rows from", "rows", "rows per second", "µs per row", "with objective and certificate, s", "resident, MiB"]
     return page.table([*head, "objective"], lines)
 
 

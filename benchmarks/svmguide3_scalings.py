@@ -1,4 +1,4 @@
-"""Which scaling of svmguide3 gives the paper's figures? Its objective lies below the optimum of the raw features.
+"""Which scaling of svmguide3 gives the paper's figures? Its objective is below the optimum for the raw features.
 
     ADASADMM_DATA=... python benchmarks/svmguide3_scalings.py
 

@@ -1,10 +1,10 @@
-"""Time to a gap of 1e-6: ours, proved, on the paper's data; beside CVXPY's solvers where the rows are many.
+"""Time to a certified gap of 1e-6 on the paper's data, compared with CVXPY's solvers on the larger data sets.
 
     ADASADMM_DATA=... python benchmarks/tight.py [a9a] [w8a] [likeness] ...     # all take ten minutes
 
-The problem is the graph-guided SVM without bias, gamma = nu = 1/n. Ours is ``fit`` with ``tol=1e-6`` and nothing else
-set. CVXPY's is ``solve`` at the loosest tolerance whose answer is within 1e-6 of the optimum, which is a fact that its
-user does not know; no certificate of that problem comes with it.
+The problem is the graph-guided SVM without bias, gamma = nu = 1/n. Ours is ``fit`` with only ``tol=1e-6``
+set. CVXPY's is ``solve`` at the loosest tolerance whose answer is within 1e-6 of the optimum, which its user cannot
+know; it provides no certificate for this problem.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BESIDE_CVXPY = ("a9a", "w8a", "likeness")
 
 
 def ours(data: tuple, repeats: int = 5) -> tuple[float, float]:
-    """Seconds of a fit, and the gap that it proved."""
+    """The seconds of a fit, and its certified gap."""
     X, y, edges = data
     model = GraphGuidedClassifier(edges, fit_intercept=False, tol=GAP)
     few = slice(None, None, max(1, len(y) // 1000))
@@ -48,7 +48,7 @@ def ours(data: tuple, repeats: int = 5) -> tuple[float, float]:
 
 
 def theirs(name: str, find: Any, good: Any) -> float:
-    """Seconds at the loosest tolerance whose answer is good; infinity where none is in time."""
+    """Seconds at the loosest tolerance that reaches the accuracy; infinity if none does in time."""
     for tol in TOLERANCES:
         w, seconds = in_time(find, name, tol, limit=LIMIT)
         print(f"  {name} at {tol:g}: {seconds:.1f} s", file=sys.stderr)

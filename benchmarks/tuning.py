@@ -1,7 +1,7 @@
-"""The problems on which settings are compared, and the best of the paper's step sizes on each.
+"""The problems on which settings are compared, and the best of the paper's step sizes for each.
 
-The setting is that of the paper's experiment: 80 % of the rows, drawn anew for each seed, a graph learnt from them (the
-8 x 8 pixel grid for digits), no intercept, gamma = nu = 1/n, 2 epochs. The grid has a = beta = 1.
+The setting is that of the paper's experiment: 80 % of the rows, drawn separately for each seed, a graph learnt from
+them (the 8 x 8 pixel grid for digits), no intercept, gamma = nu = 1/n, 2 epochs. The grid has a = beta = 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEEDS = range(5)
 
 
 class Best(NamedTuple):
-    """The least mean objective over a grid of step sizes, of the last iterates or of the uniform means."""
+    """The lowest mean objective over a grid of step sizes, of the last iterates or of the uniform means."""
 
     value: float
     eta: float
@@ -56,7 +56,7 @@ def at_zero(problem: Problem) -> float:
 
 
 def objective(name: str, loss: Any, solver: Any, seeds: Any = SEEDS, epochs: float = EPOCHS) -> float:
-    """The mean objective over the seeds, of what a solver answers with."""
+    """The mean objective of the answer of a solver over the seeds."""
     return float(np.mean([run(name, loss, solver, seed, epochs)[0] for seed in seeds]))
 
 
@@ -71,7 +71,7 @@ def run(name: str, loss: Any, solver: Any, seed: int, epochs: float) -> tuple[fl
 def best_of_grid(
     name: str, loss: Any, solver: Callable[[float], Any], seeds: Any = SEEDS, epochs: float = EPOCHS
 ) -> Best:
-    """The best step size of the grid for the solvers that a function makes of them."""
+    """The best step size of the grid; the function returns a solver for a step size."""
     found = []
     for eta in GRID:
         values = np.mean([run(name, loss, solver(eta), seed, epochs)[1:] for seed in seeds], axis=0)
@@ -84,5 +84,5 @@ def constant(eta: float) -> AdaSADMM:
 
 
 def tell(*words: Any) -> None:
-    """Progress, where the tables do not go."""
+    """Print the progress to standard error."""
     print(*words, file=sys.stderr, flush=True)

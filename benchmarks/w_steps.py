@@ -1,9 +1,10 @@
-"""What the exact w-step and the full metric cost, beside a dense factorisation or an eigendecomposition at each step.
+"""The cost of the exact w-step and the full metric, compared with a dense factorisation or eigendecomposition per step.
 
     ADASADMM_DATA=... python benchmarks/w_steps.py
 
-Ours is the time of a whole iteration (row, metric, w, v, theta); theirs that of the factorisation alone, BLAS on one
-thread. The lagging root is measured over 2 epochs: its roots grow rarer, with the logarithm of the steps.
+Our time is that of a whole iteration (row, metric, w, v, theta); the dense time is that of the factorisation alone,
+with BLAS on one thread. The lagging root is measured over 2 epochs, since roots become rarer: their number grows with
+the logarithm of the steps.
 """
 
 from __future__ import annotations
@@ -68,7 +69,15 @@ def rows(name: str) -> list[list[str]]:
 
 
 def text() -> str:
-    head = ["data", "d", "step", "µs an iteration", "times diagonal", "dense each step, µs", "times faster"]
+    head = [
+        "data",
+        "d",
+        "step",
+        "µs per iteration",
+        "relative to diagonal",
+        "dense factorisation at each step, µs",
+        "speed-up",
+    ]
     return page.table(head, [row for name in page.named() or ("a9a", "w8a") for row in rows(name)])
 
 

@@ -69,11 +69,7 @@ def planted(seed):
 def models(edges, folds):
     sgd = SGDClassifier(loss="log_loss", average=True, random_state=0)
     l2 = {"penalty": ["l2"], "alpha": np.geomspace(1e-4, 10, 6)}
-    elastic = {
-        "penalty": ["elasticnet"],
-        "alpha": np.geomspace(1e-4, 0.1, 4),
-        "average": [False],
-    }  # a mean is not sparse
+    elastic = {"penalty": ["elasticnet"], "alpha": np.geomspace(1e-4, 0.1, 4), "average": [False]}  # means are dense
     ridge = LogisticRegression(max_iter=1000)
     l1 = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0)  # penalty="l1" before scikit-learn 1.8
     return {

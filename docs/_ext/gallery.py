@@ -1,4 +1,4 @@
-"""What the gallery of examples is told: their order and their look."""
+"""Settings of the gallery: the order of the examples and the style of their figures."""
 
 ORDER = """plot_digits plot_genes plot_text plot_pathways plot_time_series plot_map plot_learnt_graph
     plot_path plot_exact_fusion plot_certificate plot_where_each_wins plot_no_step_size plot_metrics plot_bounds
@@ -6,13 +6,13 @@ ORDER = """plot_digits plot_genes plot_text plot_pathways plot_time_series plot_
 
 
 def place(filename):
-    """The order of the gallery; what is not named comes last, by name, as tutorials do."""
+    """The sort key of the gallery; unlisted files, such as tutorials, come last, by name."""
     name = filename.removesuffix(".py")
     return (ORDER.index(name) if name in ORDER else len(ORDER), name)
 
 
 def clean_pictures(*_):
-    """All pictures look alike, and can be read on a phone."""
+    """Give all figures the same style, readable on a phone."""
     import matplotlib
 
     matplotlib.rcdefaults()
