@@ -2,15 +2,15 @@
 Add your own loss, penalty, metric
 ==================================
 
-A part is a ``NamedTuple``, and what it can do are short functions registered for its class. They are compiled
-together with the loop, so a part of your own runs as fast as one that is built in (measured in
-:ref:`sphx_glr_gallery_plot_own_loss.py`). They are also plain Python: with ``NUMBA_DISABLE_JIT=1`` a debugger steps
-through them.
+A plug-in (a loss, penalty or metric) is a ``NamedTuple`` with short functions registered for its class. They are
+compiled together with the loop, so your own plug-in is as fast as a built-in one (measured in
+:ref:`sphx_glr_gallery_plot_own_loss.py`). They are also plain Python: with ``NUMBA_DISABLE_JIT=1`` you can step through
+them with a debugger.
 """
 
 # %%
-# What each solver asks for
-# -------------------------
+# What each solver needs
+# ----------------------
 #
 # .. list-table::
 #    :header-rows: 1
@@ -20,7 +20,7 @@ through them.
 #      - ``losses.prox``
 #      - ``losses.curvature``
 #      - ``losses.conjugate``, ``.domain``
-#    * - ``AdaSADMM``, ``SADMM``
+#    * - ``AdaSADMM``, ``SADMM``, ``RDASADMM``
 #      - yes
 #      -
 #      -
@@ -53,21 +53,21 @@ through them.
 #    * - a certificate
 #      - ``penalties.conjugate``, ``penalties.domain``
 #
-# What is missing is an error that names the function, before anything is compiled.
+# If a function is missing, an error names it before anything is compiled.
 #
 # A loss
 # ------
 #
-# This is the hinge loss, all of it, as it stands in ``src/adasadmm/losses/margin.py``:
+# This is the complete hinge loss, from ``src/adasadmm/losses/margin.py``:
 #
 # .. literalinclude:: /../src/adasadmm/losses/margin.py
 #    :start-at: class Hinge(NamedTuple)
 #    :end-before: # --- squared hinge
 #
 #
-# ``value`` and ``slope`` are of one prediction ``z = <x, w>``, ``prox`` is a scalar one, ``conjugate`` is
-# :math:`\sup_z s z - \ell(z, y)`, and ``domain`` the interval where that is finite. Your own, from a script or a
-# notebook:
+# ``value`` and ``slope`` are functions of one prediction ``z = <x, w>``, ``prox`` is the scalar proximal operator,
+# ``conjugate`` is :math:`\sup_z s z - \ell(z, y)`, and ``domain`` is the interval on which it is finite. A loss of your
+# own can be defined in a script or a notebook:
 
 from typing import NamedTuple
 
@@ -93,7 +93,7 @@ def _(loss: Exponential, z, y):
 
 
 # %%
-# Then it is a loss like any other, in a problem or in an estimator:
+# It can be used like any other loss, in a problem or in an estimator:
 
 from adasadmm import L1, AdaSADMM, GraphGuidedClassifier, Problem, graphs, solve
 
@@ -111,7 +111,7 @@ model = GraphGuidedClassifier(
 print(model.score(X, y))
 
 # %%
-# Is the slope right? A difference quotient tells:
+# Check the slope against a difference quotient:
 
 z, y_one, h = 0.3, -1.0, 1e-6
 quotient = (losses.value(Exponential(), z + h, y_one) - losses.value(Exponential(), z - h, y_one)) / (2 * h)
@@ -121,14 +121,14 @@ assert abs(quotient - losses.slope(Exponential(), z, y_one)) < 1e-6
 # A penalty
 # ---------
 #
-# The L1 norm, which is a sum over coordinates, from ``src/adasadmm/penalties/norms.py``:
+# This is the L1 norm, a separable penalty, from ``src/adasadmm/penalties/norms.py``:
 #
 # .. literalinclude:: /../src/adasadmm/penalties/norms.py
 #    :start-at: class L1(NamedTuple)
 #    :end-before: # --- l2 squared
 #
 #
-# One of your own needs ``value`` and ``prox``, which writes :math:`\arg\min_v \varphi(v) + |v - x|^2 / (2 \tau)`
+# A penalty of your own needs ``value`` and ``prox``, which writes :math:`\arg\min_v \varphi(v) + |v - x|^2 / (2 \tau)`
 # into ``out``:
 
 from adasadmm import penalties
@@ -168,8 +168,9 @@ print(np.abs(A @ result.w_average).max(), "with the penalty, the largest differe
 # A metric
 # --------
 #
-# Three functions: ``start`` makes the state, ``observe`` takes up a gradient in place, ``apply`` writes :math:`H
-# x`; the solver adds :math:`a I`. The diagonal one, from ``src/adasadmm/metrics/diagonal.py``:
+# A metric has three functions: ``start`` creates the state, ``observe`` updates it in place by a gradient, and ``apply``
+# writes :math:`H x`; the solver adds :math:`a I`. This is the diagonal metric, from
+# ``src/adasadmm/metrics/diagonal.py``:
 #
 # .. literalinclude:: /../src/adasadmm/metrics/diagonal.py
 #    :start-at: def _(metric: Diagonal, d)
@@ -183,7 +184,7 @@ print(np.abs(A @ result.w_average).max(), "with the penalty, the largest differe
 #    :lines: 1-3
 #
 #
-# One of your own that forgets, so that it can follow a stream whose gradients change their size:
+# The following metric forgets old gradients, so it can follow a stream in which their magnitude changes:
 
 from adasadmm import metrics
 
@@ -219,15 +220,14 @@ result = solve(problem, AdaSADMM(metric=Forgetting(), eta=0.1), epochs=2)
 print(problem.objective(result.w_mean))
 
 # %%
-# A metric that is known only by ``apply`` is solved with by conjugate gradients, which costs more than the built-in
-# diagonal step. Theorem 1 holds for any positive definite metric; Theorems 2 and 3 are about the two of the paper.
+# If only ``apply`` is defined, the w-step is solved by conjugate gradients, which cost more than the built-in
+# diagonal step. Theorem 1 holds for any positive definite metric; Theorems 2 and 3 are about the paper's two metrics.
 #
-# Good to know
-# ------------
+# Notes
+# -----
 #
-# - Functions see numbers and NumPy arrays, and what numba can compile: ``math``, NumPy, loops. No pandas, no
-#   printing of objects.
-# - A class defined in a notebook cell may be run again: what was compiled with the old functions is dropped.
-# - Classes under ``from __future__ import annotations`` that are defined inside a function: write
-#   ``.register(MyLoss)``.
-# - To save a model with a part of your own: :doc:`/persistence`.
+# - The functions receive numbers and NumPy arrays, and may use whatever numba compiles: ``math``, NumPy and loops, but
+#   not pandas or the printing of objects.
+# - A notebook cell that defines a class can be run again: code compiled with the old functions is discarded.
+# - If a class is defined inside a function under ``from __future__ import annotations``, use ``.register(MyLoss)``.
+# - To save a model with a plug-in of your own, see :doc:`/persistence`.
