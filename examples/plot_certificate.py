@@ -48,7 +48,7 @@ for epochs in [1, 3, 10, 30, 100]:
     above.append(problem.objective(result.w_average) / optimum - 1)
 axes[1].plot([1, 3, 10, 30, 100], gaps, "C3o-", label="Ada-SADMM, what it knows")
 axes[1].plot([1, 3, 10, 30, 100], above, "C3x:", label="Ada-SADMM, the truth")
-axes[1].set(xscale="log", xlabel="epochs", title="without one")
+axes[1].set(xscale="log", xlabel="epochs", title="without a dual point")
 axes[1].legend(fontsize=8)
 plt.show()
 

@@ -39,7 +39,7 @@ for ax, alpha, model in zip(axes, strengths, models, strict=True):
     ax.set_title(f"{'no graph' if alpha == 0 else f'alpha = {alpha:g}'}: {groups} numbers\n{error:.1%} test errors")
     ax.spines[:].set_visible(False)
 bar = figure.colorbar(drawn, ax=axes, ticks=[-most, 0, most], shrink=0.8)
-bar.ax.set_yticklabels(["says 3", "0", "says 8"])
+bar.ax.set_yticklabels(["3", "0", "8"])
 
 # %%
 # Blue pixels indicate an 8, red ones a 3. On the left, nearly every pixel has a different weight. On the right, only
@@ -61,7 +61,7 @@ figure, ax = plt.subplots(figsize=(8, 4))
 mean, deviation = errors.mean(axis=0), errors.std(axis=0) / np.sqrt(SPLITS)
 ax.errorbar(groups.mean(axis=0)[1:], mean[1:], deviation[1:], marker="o", capsize=3, label="with the grid")
 ax.axhline(mean[0], color="C3", linestyle="--", label="no graph")
-ax.set(xlabel="different numbers in the model", ylabel="test errors, %", ylim=(0, None), xlim=(0, 64))
+ax.set(xlabel="distinct weights in the model", ylabel="test error, %", ylim=(0, None), xlim=(0, 64))
 ax.legend(title=f"mean of {SPLITS} splits")
 plt.show()
 

@@ -20,13 +20,13 @@ BLOCKS, ROWS = 80, 100
 
 # %%
 # "Mean of all" is the uniform mean of all iterates, as in the theorems. "Last iterate" uses the most recent
-# coefficients. Both have a constant step size. "Begin anew" starts a new model every 20 blocks.
+# coefficients. Both have a constant step size. "Restart" starts a new model every 20 blocks.
 
 settings = {"loss": "logistic", "alpha": 0.003, "l2": 1e-3, "batch_size": 1}
 make = {
     "mean of all": lambda: GraphGuidedClassifier("chain", average="uniform", eta=1.0, **settings),
     "last iterate": lambda: GraphGuidedClassifier("chain", average="last", eta=1.0, **settings),
-    "begin anew": lambda: GraphGuidedClassifier("chain", average="uniform", eta=1.0, **settings),
+    "restart": lambda: GraphGuidedClassifier("chain", average="uniform", eta=1.0, **settings),
 }
 models = {name: build() for name, build in make.items()}
 errors = {name: [] for name in models}
@@ -36,7 +36,7 @@ for number in range(BLOCKS):
     for name in models:
         if number:
             errors[name].append(np.mean(models[name].predict(X) != y))
-        if name == "begin anew" and number % 20 == 19:
+        if name == "restart" and number % 20 == 19:
             models[name] = make[name]()
         models[name].partial_fit(X, y, classes=[-1, 1])
 

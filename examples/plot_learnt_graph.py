@@ -52,7 +52,7 @@ for k, name in enumerate(X.columns):
     )
 ax.set_ylim(0, 1.5)
 ax.axis("off")
-figure.colorbar(colours, ax=ax, shrink=0.5, pad=0.0, label="coefficient; red speaks for a malignant tumour")
+figure.colorbar(colours, ax=ax, shrink=0.5, pad=0.0, label="coefficient; red indicates a malignant tumour")
 plt.show()
 
 # %%

@@ -47,7 +47,7 @@ grid = 2.0 ** np.arange(-9, 6, 2)
 figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True)
 for ax, (name, problem) in zip(axes, problems.items(), strict=True):
     optimum = solve(problem, ALM(), tol=1e-4).certificate.dual
-    ax.plot(grid, [after_two_epochs(problem, eta) / optimum for eta in grid], "C3o-", label="a step of the grid")
+    ax.plot(grid, [after_two_epochs(problem, eta) / optimum for eta in grid], "C3o-", label="step sizes of the grid")
     ax.axhline(after_two_epochs(problem, "auto") / optimum, color="C0", linewidth=2.5, label='eta="auto"')
     ax.axhline(1.0, color="0.6", linestyle=":", label="the optimum")
     ax.set(xscale="log", yscale="log", ylim=(0.9, 100), xlabel="eta", title=name)

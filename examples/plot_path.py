@@ -42,7 +42,7 @@ for ax in axes:
     ax.axvline(search.alpha_, color="C4", linestyle="--", label="the best mean")
     ax.axvline(simple.alpha_, color="C5", linestyle=":", linewidth=2, label="one standard error")
 axes[0].set(xscale="log", ylabel="coefficients")
-axes[0].legend(loc="upper right", title="chosen as")
+axes[0].legend(loc="upper right", title="selected by")
 axes[1].set(xlabel="alpha, the strength of the graph", ylabel="score of the folds")
 plt.show()
 

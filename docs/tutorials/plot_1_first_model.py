@@ -75,7 +75,7 @@ from adasadmm import GraphWeightsDisplay
 
 figure, ax = plt.subplots(figsize=(9, 6))
 GraphWeightsDisplay.from_estimator(fitted, ax=ax)
-ax.set_title("coefficients on the learnt graph; red speaks for a benign tumour")
+ax.set_title("coefficients on the learnt graph; red indicates a benign tumour")
 plt.show()
 
 # %%

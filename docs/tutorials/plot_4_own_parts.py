@@ -168,8 +168,8 @@ print(np.abs(A @ result.w_average).max(), "with the penalty, the largest differe
 # A metric
 # --------
 #
-# A metric has three functions: ``start`` creates the state, ``observe`` updates it in place by a gradient, and ``apply``
-# writes :math:`H x`; the solver adds :math:`a I`. This is the diagonal metric, from
+# A metric has three functions: ``start`` creates the state, ``observe`` updates it in place by a gradient, and
+# ``apply`` writes :math:`H x`; the solver adds :math:`a I`. This is the diagonal metric, from
 # ``src/adasadmm/metrics/diagonal.py``:
 #
 # .. literalinclude:: /../src/adasadmm/metrics/diagonal.py
