@@ -36,10 +36,10 @@ for ax, alpha, model in zip(axes, strengths, models, strict=True):
     drawn = ax.imshow(model.coef_.reshape(8, 8), cmap="RdBu", vmin=-most, vmax=most)
     ax.set(xticks=[], yticks=[])
     groups, error = len(np.unique(model.clusters_)), 1 - model.score(X_test, y_test)
-    ax.set_title(f"{'no graph' if alpha == 0 else f'alpha = {alpha:g}'}: {groups} numbers\n{error:.1%} test errors")
+    ax.set_title(f"{'no graph' if alpha == 0 else f'alpha = {alpha:g}'}: {groups} weights\n{error:.1%} test error")
     ax.spines[:].set_visible(False)
 bar = figure.colorbar(drawn, ax=axes, ticks=[-most, 0, most], shrink=0.8)
-bar.ax.set_yticklabels(["3", "0", "8"])
+bar.ax.set_yticklabels(["favours 3", "0", "favours 8"])
 
 # %%
 # Blue pixels indicate an 8, red ones a 3. On the left, nearly every pixel has a different weight. On the right, only

@@ -60,9 +60,7 @@ for ax, name, coef in zip(
 ):
     for value, colour in (0.0, "0.75"), (1.0, "C0"), (-1.0, "C3"):
         mine = truth == value
-        ax.scatter(
-            known[mine] + 1, coef[mine], s=9, color=colour, label={0: "neither", 1: "for", -1: "against"}[value]
-        )
+        ax.scatter(known[mine] + 1, coef[mine], s=9, color=colour, label={0: "neither", 1: "for", -1: "against"}[value])
     accuracy = (graph if name == "graph-guided" else ridge).score(X[TRAIN:], y[TRAIN:])
     ax.set(xscale="log", xlabel="texts that contain the word, + 1", title=f"{name}: {accuracy:.1%} correct")
 axes[0].set_ylabel("coefficient")
