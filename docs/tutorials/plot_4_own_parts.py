@@ -173,14 +173,14 @@ print(np.abs(A @ result.w_average).max(), "with the penalty, the largest differe
 # ``src/adasadmm/metrics/diagonal.py``:
 #
 # .. literalinclude:: /../src/adasadmm/metrics/diagonal.py
-#    :start-at: def _(metric: Diagonal, d)
+#    :start-at: (metric: Diagonal, d)
 #    :lines: 1-2
 #
 #
 #
 #
 # .. literalinclude:: /../src/adasadmm/metrics/diagonal.py
-#    :start-at: def _(H: DiagonalState, g)
+#    :start-at: (H: DiagonalState, g)
 #    :lines: 1-3
 #
 #
