@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from ._collections import DaskCollection, DaskSource, is_dask
 if TYPE_CHECKING:
     from distributed import Client
 
-    from ..checkpoints import Checkpoint
 
 __all__ = ["ClusterError", "ClusterSource", "DaskSource", "connected", "fit", "is_dask", "source_of", "spread"]
 
@@ -50,8 +49,7 @@ def fit(
     client: Client | None = None,
     lanes: int | None = None,
     rounds: int = ROUNDS,
-    checkpoint: Checkpoint | None = None,
-    resume: bool = False,
+    **settings: Any,
 ) -> Estimator:
     """Fit an estimator to rows on the workers of a cluster.
 
@@ -62,10 +60,8 @@ def fit(
         to 2,000 features and rounds above.
     X, y, sample_weight, client, lanes, rounds
         As for `spread`.
-    checkpoint : Checkpoint, optional
-        Where to save the run periodically.
-    resume : bool, default=False
-        Whether to continue from the checkpoint.
+    **settings
+        Further arguments of the estimator's ``fit``, such as ``checkpoint`` and ``resume``.
 
     Returns
     -------
@@ -84,7 +80,7 @@ def fit(
     (3,)
     """
     source = spread(X, y, sample_weight, client=client, lanes=lanes, rounds=rounds)
-    return estimator.fit(source, checkpoint=checkpoint, resume=resume)  # type: ignore[attr-defined]
+    return estimator.fit(source, **settings)  # type: ignore[attr-defined]
 
 
 def spread(

@@ -34,6 +34,7 @@ from ..problem import Problem
 from ..sources._calls import Memory
 from ._checks import check_beta, is_number
 from .admm_rows import (
+    ProxStep,
     SlopesOfDuals,
     at_version,
     gram_of_rows,
@@ -150,7 +151,7 @@ class BatchRun(Run):
         self.rows_pull[:] = _total(self._rows(pull_of_rows))
         self._factorise()
         nothing = np.empty((3, d))  # compile outside the clock
-        pass_over_rows(self.problem.loss, self.problem.first_rows, *nothing[:1], 1.0, 1.0, *nothing, 0, 0)
+        pass_over_rows(ProxStep(self.problem.loss, 1.0, 1.0), self.problem.first_rows, *nothing[:1], *nothing, 0, 0)
         constraint_steps(self.model, self.beta, 1.0, copy.deepcopy(self.iterates))
 
     # --- one iteration -----------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ..linalg.rows import add_row, row_dot
 from ..problem import Block
 
 __all__ = [
+    "ProxStep",
     "SlopesOfDuals",
     "at_version",
     "gram_of_rows",
@@ -33,12 +34,20 @@ __all__ = [
 ]
 
 
+class ProxStep(NamedTuple):
+    """The prox of the loss with the weight 1/beta_z, over-relaxed."""
+
+    loss: tuple
+    beta_z: float
+    relax: float
+
+
 @compiled
-def pass_over_rows(loss, block, w, beta_z, relax, z, u, out, first, last):
+def pass_over_rows(step, block, w, z, u, out, first, last):
     """One pass: predict, take each row's prox, move its dual, and gather ``out += X'C(z - u)``."""
     for i in range(first, last):
-        target = relax * row_dot(block.X, i, w) + (1.0 - relax) * z[i]
-        z[i] = losses.prox(loss, target + u[i], 1.0 / beta_z, block.y[i])
+        target = step.relax * row_dot(block.X, i, w) + (1.0 - step.relax) * z[i]
+        z[i] = losses.prox(step.loss, target + u[i], 1.0 / step.beta_z, block.y[i])
         u[i] += target - z[i]
         add_row(block.X, i, block.c[i] * (z[i] - u[i]), out)
 
@@ -52,10 +61,11 @@ def start_rows(block: Block, rows: dict, w: np.ndarray) -> bool:
 
 def pass_rows(block: Block, rows: dict, loss: tuple, relax: float, w: np.ndarray, beta_z: float) -> np.ndarray:
     """The pass over a block; returns what it pulls at w."""
+    step = ProxStep(loss, float(beta_z), float(relax))
 
     def over(piece: slice) -> np.ndarray:
         out = np.zeros(len(w))
-        pass_over_rows(loss, block, w, beta_z, relax, rows["z"], rows["u"], out, piece.start, piece.stop)
+        pass_over_rows(step, block, w, rows["z"], rows["u"], out, piece.start, piece.stop)
         return out
 
     rows["z_before"] = rows["z"].copy()

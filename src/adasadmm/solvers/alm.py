@@ -212,10 +212,11 @@ class AugmentedLagrangianRun(Run):
 
     def _gradient(self) -> np.ndarray:
         """The gradient of psi; also sets z, v and the theta that would follow."""
+        envelopes = self._envelopes()
 
         def of(rows: slice) -> np.ndarray:
             out = np.zeros(self.problem.d)
-            pull_of_rows(*self._of_rows(), self.z, rows.start, rows.stop, out)
+            pull_of_rows(envelopes, self.z, rows.start, rows.stop, out)
             return out
 
         pull = sum(side_by_side(of, self.pieces)) / self.problem.n
@@ -238,10 +239,11 @@ class AugmentedLagrangianRun(Run):
 
     def _length(self, p: np.ndarray, Xp: np.ndarray, Ap: np.ndarray, first_slope: float) -> float:
         """The length of the step along p: a full step, unless psi rises steeply there."""
+        envelopes = self._envelopes()
 
         def slope(length: float) -> float:
             def of(rows: slice) -> float:
-                return slope_of_rows(*self._of_rows(), Xp, length, rows.start, rows.stop)
+                return slope_of_rows(envelopes, Xp, length, rows.start, rows.stop)
 
             _, theta = self._constraint(self.Aw + length * Ap)
             ridge = self.problem.gamma * (self.w + length * p)
@@ -262,10 +264,10 @@ class AugmentedLagrangianRun(Run):
 
     def _curved_rows(self, times: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows that Newton's matrix is made of, and their weights in it."""
-        curvature = np.empty_like(self.z)
+        curvature, envelopes = np.empty_like(self.z), self._envelopes()
 
         def of(rows: slice) -> None:
-            curvature_of_rows(*self._of_rows(), self.z, rows.start, rows.stop, curvature)
+            curvature_of_rows(envelopes, self.z, rows.start, rows.stop, curvature)
 
         side_by_side(of, self.pieces)
         rows = np.flatnonzero(curvature)
@@ -287,8 +289,8 @@ class AugmentedLagrangianRun(Run):
         curvature[(x == 0.0) & ~self.separable] = 1.0
         return np.where(curvature > PROBE, np.minimum(curvature, 1.0), 0.0)
 
-    def _of_rows(self) -> tuple[Any, ...]:
-        return self.problem.loss, self.problem.rows, self.Xw, self.u, self.beta_z
+    def _envelopes(self) -> newton.Envelopes:
+        return newton.Envelopes(self.problem.loss, self.problem.rows, self.Xw, self.u, self.beta_z)
 
     def _first_beta(self) -> float:
         """A beta with which penalty and constraint have equal weight; without a penalty, rows and constraint."""

@@ -14,10 +14,12 @@ from .._core.jit import compiled
 from ..linalg import products
 from ..linalg.matrices import CSR, Rows
 from ..linalg.rows import add_row
+from ..sources.blocks import Block
 
 __all__ = [
     "PROBE",
     "TINY",
+    "Envelopes",
     "Matrix",
     "curvature_of_rows",
     "line_search",
@@ -35,34 +37,45 @@ FLAT, TRIALS = 0.3, 30  # a line search ends where the slope is this part of the
 DENSE_FEATURES = 2000  # up to which the matrix is formed and factored
 
 
+class Envelopes(NamedTuple):
+    """The Moreau envelope of each row's loss, at ``X w + u``."""
+
+    loss: tuple
+    block: Block
+    Xw: np.ndarray
+    u: np.ndarray
+    beta_z: float
+
+
 @compiled
-def pull_of_rows(loss, block, Xw, u, beta_z, z, first, last, out):
+def pull_of_rows(e, z, first, last, out):
     """``z``, each row's prox, and ``out += X'C s`` with the slopes s of the envelopes."""
     for i in range(first, last):
-        target = Xw[i] + u[i]
-        z[i] = losses.prox(loss, target, 1.0 / beta_z, block.y[i])
-        slope = block.c[i] * beta_z * (target - z[i])
+        target = e.Xw[i] + e.u[i]
+        z[i] = losses.prox(e.loss, target, 1.0 / e.beta_z, e.block.y[i])
+        slope = e.block.c[i] * e.beta_z * (target - z[i])
         if slope != 0.0:
-            add_row(block.X, i, slope, out)
+            add_row(e.block.X, i, slope, out)
 
 
 @compiled
-def curvature_of_rows(loss, block, Xw, u, beta_z, z, first, last, out):
+def curvature_of_rows(e, z, first, last, out):
     """The second derivative of each row's envelope over beta_z, with its weight: 1 - the derivative of the prox."""
     for i in range(first, last):
-        target = Xw[i] + u[i]
+        target = e.Xw[i] + e.u[i]
         step = PROBE * (abs(target) + abs(target - z[i])) + TINY
-        curvature = 1.0 - (losses.prox(loss, target + step, 1.0 / beta_z, block.y[i]) - z[i]) / step
-        out[i] = block.c[i] * min(curvature, 1.0) if curvature > PROBE else 0.0
+        curvature = 1.0 - (losses.prox(e.loss, target + step, 1.0 / e.beta_z, e.block.y[i]) - z[i]) / step
+        out[i] = e.block.c[i] * min(curvature, 1.0) if curvature > PROBE else 0.0
 
 
 @compiled
-def slope_of_rows(loss, block, Xw, u, beta_z, Xp, length, first, last):
+def slope_of_rows(e, Xp, length, first, last):
     """The derivative of the rows' part of psi along p after a step of this length, times n."""
     total = 0.0
     for i in range(first, last):
-        target = Xw[i] + length * Xp[i] + u[i]
-        total += block.c[i] * beta_z * (target - losses.prox(loss, target, 1.0 / beta_z, block.y[i])) * Xp[i]
+        target = e.Xw[i] + length * Xp[i] + e.u[i]
+        z = losses.prox(e.loss, target, 1.0 / e.beta_z, e.block.y[i])
+        total += e.block.c[i] * e.beta_z * (target - z) * Xp[i]
     return total
 
 
