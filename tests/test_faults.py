@@ -209,9 +209,10 @@ def with_about(**changes):
     [
         (lambda members: {**members, "array0.npy": liar()}, "claims to be an array"),
         (lambda members: {**members, "array0": b"no array"}, "no arrays of numbers|is no checkpoint"),
-        (with_about(numbers=["many", 0.0]), "numbers that are none"),
-        (with_about(numbers=[0.5, 0.0]), "a count in it is no whole number"),
-        (with_about(numbers=[1]), "does not fit the run"),
+        (with_about(numbers={"eta": "many"}), "numbers that are none"),
+        (with_about(numbers=[0.5, 0.0]), "is no checkpoint"),
+        (with_about(done=0.5), "a count that is none"),
+        (with_about(numbers={"steps": 1}), "does not fit the run"),
         (with_about(points=[[1, 2, 3]]), "points that are none of a trace"),
         (with_about(status="lost"), "is no checkpoint"),
     ],

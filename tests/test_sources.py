@@ -409,7 +409,7 @@ def test_sources_without_rows_and_wrong_uses_are_clear_errors(data, tmp_path):
         solve(problem_of(sources.arrays(X, y)), SADMM(eta=1.0), order="replace")
     with pytest.raises(ValueError, match="must be None beside a source"):
         problem_of(sources.arrays(X, y), y)
-    with pytest.raises(ValueError, match="bounds are of a run over rows in memory"):
+    with pytest.raises(ValueError, match="bounds needs a problem with X in memory, got a source"):
         theory.bounds(problem_of(sources.arrays(X, y)), SADMM(eta=1.0), [0], np.zeros(D), np.zeros(D - 1), 1.0)
     with pytest.raises(SourceError, match=r"-1 or \+1|labels"):
         solve(problem_of(sources.arrays(X, y + 3.0)), SADMM(eta=1.0))

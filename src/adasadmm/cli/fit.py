@@ -209,11 +209,19 @@ def _fitted(
         return model.fit(source, checkpoint=checkpoint, resume=resume)
     if options.scale:
         check_scale(source)
-    if options.scale or (model.solver == "auto" and memory.fits_in_memory(source)):
+    if options.scale or (_wants_memory(model) and memory.fits_in_memory(source)):
         return memory.fit_in_memory(model, source, options.scale, checkpoint, resume)
     if model.solver == "auto":
         model.set_params(solver="ada-diag", max_iter=2)
     return model.fit(source, checkpoint=checkpoint, resume=resume)
+
+
+def _wants_memory(model: Model) -> bool:
+    """Whether the solver is chosen for the rows at hand, or cannot read them from a stream."""
+    from ..registry import SOLVERS, Tuning
+
+    name = str(model.solver)  # the command line chooses solvers by name
+    return name == "auto" or not SOLVERS[name](Tuning()).takes_streams
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
