@@ -8,16 +8,19 @@ import pytest
 import scipy.sparse as sp
 
 from adasadmm import (
+    ALM,
     L1,
     Box,
     ElasticNet,
     Hinge,
     Logistic,
     NonNegative,
+    Poisson,
     Problem,
     graphs,
     losses,
     problem as problem_module,
+    solve,
     sources,
 )
 from adasadmm.certificates import BestDual, certify, duality, trace
@@ -97,7 +100,7 @@ def test_what_a_variant_shares():
     known(case)
     other = case.with_penalty(L1(1.0))
     assert other.rows is case.rows and other.A is case.A
-    for name in ("loss_at_zero", "column_sizes", "_last_predictions", "_inverse_B"):
+    for name in ("_loss_levels", "column_sizes", "_last_predictions", "_inverse_B"):
         assert vars(other)[name] is vars(case)[name]
     assert "v_step" not in vars(other) and "v_step" in vars(case.with_gamma(0.1))
 
@@ -180,3 +183,12 @@ def test_the_best_dual_value_of_a_run():
 @pytest.mark.parametrize("module", [problem_module, trace], ids=lambda module: module.__name__)
 def test_examples(module):
     assert doctest.testmod(module).failed == 0
+
+
+def test_the_relative_gap_of_counts_does_not_depend_on_their_constant():
+    # The Poisson loss of y is negative and has the least value y - y log y; the gap is relative to what is above it.
+    y = np.array([3.0, 5.0, 40.0, 42.0])
+    problem = Problem(np.eye(4), y, loss=Poisson(), penalty=L1(0.1), A=np.eye(4)[1:] - np.eye(4)[:-1])
+    assert np.isclose(problem.least_loss, np.mean(y - y * np.log(y)), rtol=1e-15)
+    found = solve(problem, ALM(), tol=1e-6).certificate
+    assert np.isclose(found.relative_gap, found.gap / (found.primal - problem.least_loss))

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from . import losses, penalties
+from ._core.jit import is_registered
 from .linalg import matrices, products
 from .linalg.matrices import CSR, as_csr, as_part, as_vector, to_scipy
 from .penalties.coupling import v_step
@@ -32,7 +33,7 @@ DEPENDS_ON = {
     "_last_predictions": {"rows"},
     "_last_losses": {"source", "rows", "loss"},
     "_first_of_source": {"source", "loss"},
-    "loss_at_zero": {"source", "rows", "loss"},
+    "_loss_levels": {"source", "rows", "loss"},
     "column_sizes": {"rows", "A"},
     "_inverse_B": {"A", "B"},
     "v_step": {"A", "B", "penalty"},
@@ -270,10 +271,20 @@ class Problem:
             values += found
         return values.tolist()
 
-    @functools.cached_property
+    @property
     def loss_at_zero(self) -> float:
         """The mean loss at w = 0."""
-        return self._loss_at([np.zeros(self.d)])[0]
+        return float(self._loss_levels[0])
+
+    @property
+    def least_loss(self) -> float:
+        """The least possible mean loss, whatever the predictions: 0 for most losses, below it for `Poisson`."""
+        return float(self._loss_levels[1])
+
+    @functools.cached_property
+    def _loss_levels(self) -> np.ndarray:
+        """The mean loss at w = 0, and the least possible one; both in one pass."""
+        return sum(self.each(_loss_levels, self.loss, self.n), np.zeros(2))
 
     def ridge_value(self, w: np.ndarray) -> float:
         return 0.5 * float(self.gamma @ (w * w))
@@ -387,6 +398,15 @@ class Problem:
     def v_step(self) -> tuple[Any, Any, float]:
         """B and the penalty in the form that Algorithm 1 uses, and the factor of tau in the penalty's prox."""
         return v_step(self.penalty, self.B, self.p)
+
+
+def _loss_levels(block: Block, remembered: dict, loss: Any, n: int) -> np.ndarray:
+    """The contribution of one block to the mean loss at w = 0, and to the least possible mean loss."""
+    zero = np.zeros(len(block.y))
+    at_zero, least = float(losses.mean_value(loss, zero, block.y, block.c)), 0.0
+    if is_registered(losses.conjugate, loss):  # inf_z loss(z) = -loss*(0)
+        least = -float(losses.mean_conjugate(loss, zero, block.y, block.c))
+    return len(zero) / n * np.array([at_zero, least])
 
 
 def _mean_losses(block: Block, remembered: dict, loss: Any, n: int, points: Sequence[np.ndarray]) -> np.ndarray:

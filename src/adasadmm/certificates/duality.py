@@ -113,13 +113,16 @@ def certificate(problem: Problem, point: tuple, primal: tuple[float, str], dual:
 
 
 def relative_gap(problem: Problem, primal: float, dual: float) -> float:
-    """``(primal - dual) / max(|primal|, 1e-12 f(0))``."""
+    """``(primal - dual) / max(excess(w), 1e-12 excess(0))``, with the excess over the least possible mean loss.
+
+    Unlike the objective, the excess does not change if a constant is added to the loss.
+    """
     if not math.isfinite(primal) or not math.isfinite(dual):
         return math.inf
-    zero = np.zeros(problem.d)
+    zero, least = np.zeros(problem.d), problem.least_loss
     v = problem.v_of(zero)
-    f0 = problem.loss_at_zero + (0.0 if v is None else problem.penalty_value(v))
-    return (primal - dual) / max(abs(primal), 1e-12 * f0, np.finfo(float).tiny)
+    at_zero = problem.loss_at_zero + (0.0 if v is None else problem.penalty_value(v))
+    return (primal - dual) / max(primal - least, 1e-12 * (at_zero - least), np.finfo(float).tiny)
 
 
 def with_dual(problem: Problem, certificate: Certificate, dual: float) -> Certificate:

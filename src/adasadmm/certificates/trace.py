@@ -130,7 +130,8 @@ class Certificate:
     gap : float
         ``primal - dual``.
     relative_gap : float
-        ``gap / max(|primal|, 1e-12 f(0))``, where f is the objective.
+        ``gap / max(excess(w), 1e-12 excess(0))``, where the excess is the objective minus the least possible mean loss.
+        That is 0 for most losses; for `Poisson` the relative gap so does not depend on a constant in the loss.
     primal_residual : float
         ``|A w + B v - b|``.
     dual_residual : float
