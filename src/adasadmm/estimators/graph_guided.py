@@ -33,7 +33,7 @@ class GraphGuided(LinearModel):
 class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     """Linear classifier with a graph over the features.
 
-    The model minimises
+    The model minimises::
 
         mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|.
 
@@ -184,7 +184,7 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
 class GraphGuidedRegressor(GraphGuided, LinearRegressor):
     """Linear regression with a graph over the features.
 
-    The model minimises
+    The model minimises::
 
         mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|.
 

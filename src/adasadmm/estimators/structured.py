@@ -67,7 +67,7 @@ class _Structured(LinearModel):
 class StructuredClassifier(_Structured, LinearClassifier):
     """Linear classifier with a penalty of ``A w`` for a general matrix A.
 
-    The model minimises
+    The model minimises::
 
         mean loss + l2/2 |w|^2 + penalty(A w).
 
@@ -148,7 +148,7 @@ warm_start, random_state, n_jobs, verbose
 class StructuredRegressor(_Structured, LinearRegressor):
     """Linear regression with a penalty of ``A w`` for a general matrix A.
 
-    The model minimises
+    The model minimises::
 
         mean loss + l2/2 |w|^2 + penalty(A w).
 
