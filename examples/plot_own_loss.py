@@ -23,12 +23,12 @@ class Cauchy(NamedTuple):
 
 
 @losses.value.register
-def _(loss: Cauchy, z, y):
+def cauchy_value(loss: Cauchy, z, y):
     return 0.5 * loss.scale**2 * np.log1p(((z - y) / loss.scale) ** 2)
 
 
 @losses.slope.register
-def _(loss: Cauchy, z, y):
+def cauchy_slope(loss: Cauchy, z, y):
     return (z - y) / (1.0 + ((z - y) / loss.scale) ** 2)
 
 

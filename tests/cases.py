@@ -57,19 +57,19 @@ class SumOfSquaresState(NamedTuple):
 
 
 @metrics.start.register
-def _(metric: SumOfSquares, d):
+def sum_of_squares_start(metric: SumOfSquares, d):
     return SumOfSquaresState(metric.scale, np.zeros((d, d)))
 
 
 @metrics.observe.register
-def _(H: SumOfSquaresState, g):
+def sum_of_squares_observe(H: SumOfSquaresState, g):
     for i in range(len(g)):
         for j in range(len(g)):
             H.G[i, j] += H.scale * g[i] * g[j]
 
 
 @metrics.apply.register
-def _(H: SumOfSquaresState, x, out):
+def sum_of_squares_apply(H: SumOfSquaresState, x, out):
     for i in range(len(x)):
         out[i] = 0.0
         for j in range(len(x)):

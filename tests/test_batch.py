@@ -198,23 +198,23 @@ class AtMost(NamedTuple):
 
 
 @penalties.value.register
-def _(penalty: AtMost, v):
+def at_most_value(penalty: AtMost, v):
     return 0.0
 
 
 @penalties.prox.register
-def _(penalty: AtMost, x, tau, out):
+def at_most_prox(penalty: AtMost, x, tau, out):
     for k in range(len(x)):
         out[k] = min(x[k], penalty.top)
 
 
 @penalties.conjugate.register
-def _(penalty: AtMost, s):
+def at_most_conjugate(penalty: AtMost, s):
     return float(penalty.top * s.sum())
 
 
 @penalties.domain.register
-def _(penalty: AtMost, s):
+def at_most_domain(penalty: AtMost, s):
     return np.maximum(s, 0.0)
 
 

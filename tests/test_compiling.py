@@ -49,10 +49,10 @@ class Mine(NamedTuple):
     scale: float = 1.0
 
 @losses.value.register
-def _(loss: Mine, z, y): return loss.scale * abs(z - y)
+def mine_value(loss: Mine, z, y): return loss.scale * abs(z - y)
 
 @losses.slope.register
-def _(loss: Mine, z, y): return loss.scale * {slope} * (1.0 if z > y else -1.0)
+def mine_slope(loss: Mine, z, y): return loss.scale * {slope} * (1.0 if z > y else -1.0)
 """
 
 
@@ -121,12 +121,12 @@ class Absolute(NamedTuple):
 
 
 @losses.value.register
-def _(loss: Absolute, z, y):
+def absolute_value(loss: Absolute, z, y):
     return loss.scale * abs(z - y)
 
 
 @losses.slope.register
-def _(loss: Absolute, z, y):
+def absolute_slope(loss: Absolute, z, y):
     return loss.scale * (1.0 if z > y else -1.0)
 
 
@@ -155,7 +155,7 @@ def applied(part, x):
 
 
 @applied.register(object)
-def _(part, x):
+def object_applied(part, x):
     return x
 
 
@@ -168,7 +168,7 @@ def test_an_implementation_in_place_of_that_for_all_classes_recompiles():
     assert apply_part(Part(3.0), 2.0) == 2.0
 
     @applied.register
-    def _(part: Part, x):
+    def part_applied(part: Part, x):
         return part.scale * x
 
     assert apply_part(Part(3.0), 2.0) == 6.0
@@ -182,7 +182,7 @@ def test_registering_for_a_class_that_nothing_was_compiled_for_recompiles_nothin
     before = apply_part.signatures
 
     @applied.register
-    def _(part: New, x):
+    def new_applied(part: New, x):
         return 0.0
 
     assert before and apply_part.signatures == before
@@ -196,9 +196,9 @@ def local():
         place: int = 1  # an index: must stay whole
         table: np.ndarray = np.ones(2)
     @losses.value.register
-    def _(loss: Mine, z, y): return loss.table[loss.place] * abs(z - y)
+    def mine_value(loss: Mine, z, y): return loss.table[loss.place] * abs(z - y)
     @losses.slope.register
-    def _(loss: Mine, z, y): return loss.table[loss.place] * (1.0 if z > y else -1.0)
+    def mine_slope(loss: Mine, z, y): return loss.table[loss.place] * (1.0 if z > y else -1.0)
     return Mine
 Mine = local()
 """
@@ -225,12 +225,12 @@ class OwnState(NamedTuple):
 
 
 @metrics.start.register
-def _(metric: Own, d):
+def own_start(metric: Own, d):
     return OwnState(np.zeros(d))
 
 
 @metrics.apply.register
-def _(state: OwnState, x, out):
+def own_apply(state: OwnState, x, out):
     for j in range(len(x)):
         out[j] = np.sqrt(state.squares[j]) * x[j]
 
@@ -240,12 +240,12 @@ class Ridge(NamedTuple):
 
 
 @penalties.value.register
-def _(penalty: Ridge, v):
+def ridge_value(penalty: Ridge, v):
     return 0.5 * penalty.nu * np.dot(v, v)
 
 
 @penalties.prox.register
-def _(penalty: Ridge, x, tau, out):
+def ridge_prox(penalty: Ridge, x, tau, out):
     for k in range(len(x)):
         out[k] = x[k] / (1.0 + tau * penalty.nu)
 

@@ -130,17 +130,17 @@ class LoudestState(NamedTuple):
 
 
 @metrics.start.register
-def _(metric: Loudest, d):
+def loudest_start(metric: Loudest, d):
     return LoudestState(np.zeros(1))
 
 
 @metrics.observe.register
-def _(H: LoudestState, g):
+def loudest_observe(H: LoudestState, g):
     H.largest[0] = max(H.largest[0], np.max(np.abs(g)))
 
 
 @metrics.apply.register
-def _(H: LoudestState, x, out):
+def loudest_apply(H: LoudestState, x, out):
     out[:] = H.largest[0] * x
 
 

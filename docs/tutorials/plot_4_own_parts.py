@@ -83,12 +83,12 @@ class Exponential(NamedTuple):
 
 
 @losses.value.register
-def _(loss: Exponential, z, y):
+def exponential_value(loss: Exponential, z, y):
     return np.exp(-loss.steepness * y * z)
 
 
 @losses.slope.register
-def _(loss: Exponential, z, y):
+def exponential_slope(loss: Exponential, z, y):
     return -loss.steepness * y * np.exp(-loss.steepness * y * z)
 
 
@@ -141,12 +141,12 @@ class Largest(NamedTuple):
 
 
 @penalties.value.register
-def _(penalty: Largest, v):
+def largest_value(penalty: Largest, v):
     return penalty.nu * np.max(np.abs(v))
 
 
 @penalties.prox.register
-def _(penalty: Largest, x, tau, out):
+def largest_prox(penalty: Largest, x, tau, out):
     # Moreau: x less its projection onto the l1 ball of radius tau nu, found by sorting.
     radius = tau * penalty.nu
     sizes = np.sort(np.abs(x))[::-1]
@@ -199,18 +199,18 @@ class ForgettingState(NamedTuple):
 
 
 @metrics.start.register
-def _(metric: Forgetting, d):
+def forgetting_start(metric: Forgetting, d):
     return ForgettingState(metric.keep, np.zeros(d))
 
 
 @metrics.observe.register
-def _(H: ForgettingState, g):
+def forgetting_observe(H: ForgettingState, g):
     for j in range(len(g)):
         H.squares[j] = H.keep * H.squares[j] + g[j] * g[j]
 
 
 @metrics.apply.register
-def _(H: ForgettingState, x, out):
+def forgetting_apply(H: ForgettingState, x, out):
     for j in range(len(x)):
         out[j] = np.sqrt(H.squares[j]) * x[j]
 

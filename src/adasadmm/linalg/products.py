@@ -101,8 +101,8 @@ def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
             scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=total.T, overwrite_c=True)  # in place
         return total
 
-    total: np.ndarray = sum(side_by_side(of_piece, pieces(M)))  # type: ignore[assignment]
-    return np.tril(total) + np.tril(total, -1).T
+    lower: np.ndarray = sum(side_by_side(of_piece, pieces(M)))  # type: ignore[assignment]
+    return np.tril(lower) + np.tril(lower, -1).T
 
 
 @compiled

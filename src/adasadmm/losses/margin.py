@@ -16,28 +16,28 @@ class Hinge(NamedTuple):
 
 
 @value.register
-def _(loss: Hinge, z, y):
+def hinge_value(loss: Hinge, z, y):
     return max(0.0, 1.0 - y * z)
 
 
 @slope.register
-def _(loss: Hinge, z, y):
+def hinge_slope(loss: Hinge, z, y):
     return -y if y * z < 1.0 else 0.0
 
 
 @prox.register
-def _(loss: Hinge, z, tau, y):
+def hinge_prox(loss: Hinge, z, tau, y):
     margin = y * z
     return y * max(margin, min(margin + tau, 1.0))
 
 
 @conjugate.register
-def _(loss: Hinge, s, y):
+def hinge_conjugate(loss: Hinge, s, y):
     return s * y
 
 
 @domain.register
-def _(loss: Hinge, y):
+def hinge_domain(loss: Hinge, y):
     return min(-y, 0.0), max(-y, 0.0)
 
 
@@ -49,34 +49,34 @@ class SquaredHinge(NamedTuple):
 
 
 @value.register
-def _(loss: SquaredHinge, z, y):
+def squared_hinge_value(loss: SquaredHinge, z, y):
     short = max(0.0, 1.0 - y * z)
     return short * short  # not ** 2: Python's own raises where it overflows
 
 
 @slope.register
-def _(loss: SquaredHinge, z, y):
+def squared_hinge_slope(loss: SquaredHinge, z, y):
     return -2.0 * y * max(0.0, 1.0 - y * z)
 
 
 @prox.register
-def _(loss: SquaredHinge, z, tau, y):
+def squared_hinge_prox(loss: SquaredHinge, z, tau, y):
     margin = y * z
     return z if margin >= 1.0 else y * (margin + 2.0 * tau) / (1.0 + 2.0 * tau)
 
 
 @conjugate.register
-def _(loss: SquaredHinge, s, y):
+def squared_hinge_conjugate(loss: SquaredHinge, s, y):
     return s * y + 0.25 * s * s
 
 
 @domain.register
-def _(loss: SquaredHinge, y):
+def squared_hinge_domain(loss: SquaredHinge, y):
     return (-math.inf, 0.0) if y > 0.0 else (0.0, math.inf)
 
 
 @curvature.register
-def _(loss: SquaredHinge):
+def squared_hinge_curvature(loss: SquaredHinge):
     return 2.0
 
 
@@ -88,18 +88,18 @@ class Logistic(NamedTuple):
 
 
 @value.register
-def _(loss: Logistic, z, y):
+def logistic_value(loss: Logistic, z, y):
     margin = y * z
     return max(0.0, -margin) + math.log1p(math.exp(-abs(margin)))
 
 
 @slope.register
-def _(loss: Logistic, z, y):
+def logistic_slope(loss: Logistic, z, y):
     return -y * _sigmoid(-y * z)
 
 
 @prox.register
-def _(loss: Logistic, z, tau, y):
+def logistic_prox(loss: Logistic, z, tau, y):
     # The margin m solves m - m0 = tau sigmoid(-m): an increasing function with its root between m0 and m0 + tau.
     start = y * z
     low, high = start, start + tau
@@ -123,18 +123,18 @@ def _(loss: Logistic, z, tau, y):
 
 
 @conjugate.register
-def _(loss: Logistic, s, y):
+def logistic_conjugate(loss: Logistic, s, y):
     p = -s * y
     return xlogx(p) + xlogx(1.0 - p)
 
 
 @curvature.register
-def _(loss: Logistic):
+def logistic_curvature(loss: Logistic):
     return 0.25
 
 
 @domain.register
-def _(loss: Logistic, y):
+def logistic_domain(loss: Logistic, y):
     return min(-y, 0.0), max(-y, 0.0)
 
 
@@ -153,7 +153,7 @@ def _sigmoid(z):
 @check.register(Hinge)
 @check.register(SquaredHinge)
 @check.register(Logistic)
-def _(loss, y):
+def check_labels(loss, y):
     wrong = y[(y != 1.0) & (y != -1.0)]
     if wrong.size:
         raise ValueError(f"y must hold labels -1 and +1 for {type(loss).__name__}, got {wrong[0]:g}")
@@ -162,5 +162,5 @@ def _(loss, y):
 @takes_labels.register(Hinge)
 @takes_labels.register(SquaredHinge)
 @takes_labels.register(Logistic)
-def _(loss) -> bool:
+def margin_takes_labels(loss) -> bool:
     return True

@@ -16,32 +16,32 @@ class Squared(NamedTuple):
 
 
 @value.register
-def _(loss: Squared, z, y):
+def squared_value(loss: Squared, z, y):
     return 0.5 * (z - y) * (z - y)
 
 
 @slope.register
-def _(loss: Squared, z, y):
+def squared_slope(loss: Squared, z, y):
     return z - y
 
 
 @prox.register
-def _(loss: Squared, z, tau, y):
+def squared_prox(loss: Squared, z, tau, y):
     return (z + tau * y) / (1.0 + tau)
 
 
 @conjugate.register
-def _(loss: Squared, s, y):
+def squared_conjugate(loss: Squared, s, y):
     return 0.5 * s * s + s * y
 
 
 @domain.register
-def _(loss: Squared, y):
+def squared_domain(loss: Squared, y):
     return -math.inf, math.inf
 
 
 @curvature.register
-def _(loss: Squared):
+def squared_curvature(loss: Squared):
     return 1.0
 
 
@@ -55,38 +55,38 @@ class Huber(NamedTuple):
 
 
 @value.register
-def _(loss: Huber, z, y):
+def huber_value(loss: Huber, z, y):
     r = abs(z - y)
     return 0.5 * r * r if r <= loss.delta else loss.delta * (r - 0.5 * loss.delta)
 
 
 @slope.register
-def _(loss: Huber, z, y):
+def huber_slope(loss: Huber, z, y):
     return min(max(z - y, -loss.delta), loss.delta)
 
 
 @prox.register
-def _(loss: Huber, z, tau, y):
+def huber_prox(loss: Huber, z, tau, y):
     return z - tau * min(max((z - y) / (1.0 + tau), -loss.delta), loss.delta)
 
 
 @conjugate.register
-def _(loss: Huber, s, y):
+def huber_conjugate(loss: Huber, s, y):
     return 0.5 * s * s + s * y
 
 
 @domain.register
-def _(loss: Huber, y):
+def huber_domain(loss: Huber, y):
     return -loss.delta, loss.delta
 
 
 @curvature.register
-def _(loss: Huber):
+def huber_curvature(loss: Huber):
     return 1.0
 
 
 @check.register(Huber)
-def _(loss, y):
+def huber_check(loss, y):
     if not loss.delta > 0.0:
         raise ValueError(f"delta of Huber must be > 0, got {loss.delta}")
 
@@ -101,18 +101,18 @@ class EpsilonInsensitive(NamedTuple):
 
 
 @value.register
-def _(loss: EpsilonInsensitive, z, y):
+def epsilon_insensitive_value(loss: EpsilonInsensitive, z, y):
     return max(0.0, abs(z - y) - loss.epsilon)
 
 
 @slope.register
-def _(loss: EpsilonInsensitive, z, y):
+def epsilon_insensitive_slope(loss: EpsilonInsensitive, z, y):
     r = z - y
     return 1.0 if r > loss.epsilon else -1.0 if r < -loss.epsilon else 0.0
 
 
 @prox.register
-def _(loss: EpsilonInsensitive, z, tau, y):
+def epsilon_insensitive_prox(loss: EpsilonInsensitive, z, tau, y):
     r = z - y
     excess = abs(r) - loss.epsilon
     if excess <= 0.0:
@@ -121,17 +121,17 @@ def _(loss: EpsilonInsensitive, z, tau, y):
 
 
 @conjugate.register
-def _(loss: EpsilonInsensitive, s, y):
+def epsilon_insensitive_conjugate(loss: EpsilonInsensitive, s, y):
     return s * y + loss.epsilon * abs(s)
 
 
 @domain.register
-def _(loss: EpsilonInsensitive, y):
+def epsilon_insensitive_domain(loss: EpsilonInsensitive, y):
     return -1.0, 1.0
 
 
 @check.register(EpsilonInsensitive)
-def _(loss, y):
+def epsilon_insensitive_check(loss, y):
     if not 0.0 <= loss.epsilon < math.inf:
         raise ValueError(f"epsilon of EpsilonInsensitive must be >= 0 and finite, got {loss.epsilon}")
 
@@ -146,33 +146,33 @@ class Quantile(NamedTuple):
 
 
 @value.register
-def _(loss: Quantile, z, y):
+def quantile_value(loss: Quantile, z, y):
     r = y - z
     return max(loss.q * r, (loss.q - 1.0) * r)
 
 
 @slope.register
-def _(loss: Quantile, z, y):
+def quantile_slope(loss: Quantile, z, y):
     return -loss.q if z < y else 1.0 - loss.q if z > y else 0.0
 
 
 @prox.register
-def _(loss: Quantile, z, tau, y):
+def quantile_prox(loss: Quantile, z, tau, y):
     return min(max(y, z - tau * (1.0 - loss.q)), z + tau * loss.q)
 
 
 @conjugate.register
-def _(loss: Quantile, s, y):
+def quantile_conjugate(loss: Quantile, s, y):
     return s * y
 
 
 @domain.register
-def _(loss: Quantile, y):
+def quantile_domain(loss: Quantile, y):
     return -loss.q, 1.0 - loss.q
 
 
 @check.register(Quantile)
-def _(loss, y):
+def quantile_check(loss, y):
     if not 0.0 < loss.q < 1.0:
         raise ValueError(f"q of Quantile must lie between 0 and 1, got {loss.q}")
 
@@ -185,17 +185,17 @@ class Poisson(NamedTuple):
 
 
 @value.register
-def _(loss: Poisson, z, y):
+def poisson_value(loss: Poisson, z, y):
     return _exp(z) - y * z
 
 
 @slope.register
-def _(loss: Poisson, z, y):
+def poisson_slope(loss: Poisson, z, y):
     return _exp(z) - y
 
 
 @prox.register
-def _(loss: Poisson, z, tau, y):
+def poisson_prox(loss: Poisson, z, tau, y):
     # u + tau exp(u) = c. The start lies right of the root, and the left side is convex and increasing: Newton's
     # method comes down to the root without ever passing it.
     if tau <= 0.0:  # a row of weight 0
@@ -212,17 +212,17 @@ def _(loss: Poisson, z, tau, y):
 
 
 @conjugate.register
-def _(loss: Poisson, s, y):
+def poisson_conjugate(loss: Poisson, s, y):
     return xlogx(s + y) - (s + y)
 
 
 @domain.register
-def _(loss: Poisson, y):
+def poisson_domain(loss: Poisson, y):
     return -y, math.inf
 
 
 @check.register(Poisson)
-def _(loss, y):
+def poisson_check(loss, y):
     if (y < 0.0).any():
         raise ValueError(f"y must hold counts >= 0 for Poisson, got {y[y < 0.0][0]:g}")
 

@@ -31,7 +31,7 @@ def dual_prox_at(penalty, k, x, beta):
 
 
 @dual_prox_at.register(object)
-def _(penalty, k, x, beta):
+def default_dual_prox_at(penalty, k, x, beta):
     return x + beta * prox_at(penalty, k, -x / beta, 1.0 / beta)
 
 
@@ -61,7 +61,7 @@ def domain(penalty, s):
 
 
 @domain.register(object)
-def _(penalty, s):
+def domain_of_any(penalty, s):
     return s
 
 

@@ -31,22 +31,22 @@ class Zero(NamedTuple):
 
 
 @value.register
-def _(penalty: Zero, v):
+def zero_value(penalty: Zero, v):
     return 0.0
 
 
 @prox_at.register
-def _(penalty: Zero, k, x, tau):
+def zero_prox_at(penalty: Zero, k, x, tau):
     return x
 
 
 @conjugate.register
-def _(penalty: Zero, s):
+def zero_conjugate(penalty: Zero, s):
     return 0.0
 
 
 @domain.register
-def _(penalty: Zero, s):
+def zero_domain(penalty: Zero, s):
     return np.zeros_like(s)
 
 
@@ -61,7 +61,7 @@ class L1(NamedTuple):
 
 
 @value.register
-def _(penalty: L1, v):
+def l1_value(penalty: L1, v):
     total = 0.0
     for k in range(len(v)):
         total += entry_or(penalty.weights, k, 1.0) * abs(v[k])
@@ -69,30 +69,30 @@ def _(penalty: L1, v):
 
 
 @prox_at.register
-def _(penalty: L1, k, x, tau):
+def l1_prox_at(penalty: L1, k, x, tau):
     threshold = tau * penalty.nu * entry_or(penalty.weights, k, 1.0)
     return x - min(max(x, -threshold), threshold)
 
 
 @dual_prox_at.register
-def _(penalty: L1, k, x, beta):
+def l1_dual_prox_at(penalty: L1, k, x, beta):
     limit = penalty.nu * entry_or(penalty.weights, k, 1.0)
     return min(max(x, -limit), limit)
 
 
 @conjugate.register
-def _(penalty: L1, s):
+def l1_conjugate(penalty: L1, s):
     return 0.0
 
 
 @domain.register
-def _(penalty: L1, s):
+def l1_domain(penalty: L1, s):
     limit = penalty.nu * (1.0 if penalty.weights is None else np.asarray(penalty.weights))
     return np.clip(s, -limit, limit)
 
 
 @check.register(L1)
-def _(penalty, m):
+def l1_check(penalty, m):
     _check_strength(penalty)
     _check_weights(penalty, m)
 
@@ -107,7 +107,7 @@ class L2Squared(NamedTuple):
 
 
 @value.register
-def _(penalty: L2Squared, v):
+def l2_squared_value(penalty: L2Squared, v):
     total = 0.0
     for k in range(len(v)):
         total += v[k] * v[k]
@@ -115,22 +115,22 @@ def _(penalty: L2Squared, v):
 
 
 @prox_at.register
-def _(penalty: L2Squared, k, x, tau):
+def l2_squared_prox_at(penalty: L2Squared, k, x, tau):
     return x / (1.0 + tau * penalty.nu)
 
 
 @conjugate.register
-def _(penalty: L2Squared, s):
+def l2_squared_conjugate(penalty: L2Squared, s):
     return 0.5 * float(s @ s) / penalty.nu if penalty.nu > 0.0 else 0.0
 
 
 @domain.register
-def _(penalty: L2Squared, s):
+def l2_squared_domain(penalty: L2Squared, s):
     return s if penalty.nu > 0.0 else np.zeros_like(s)
 
 
 @check.register(L2Squared)
-def _(penalty, m):
+def l2_squared_check(penalty, m):
     _check_strength(penalty)
 
 
@@ -145,7 +145,7 @@ class ElasticNet(NamedTuple):
 
 
 @value.register
-def _(penalty: ElasticNet, v):
+def elastic_net_value(penalty: ElasticNet, v):
     total = 0.0
     for k in range(len(v)):
         total += penalty.l1_ratio * abs(v[k]) + 0.5 * (1.0 - penalty.l1_ratio) * v[k] * v[k]
@@ -153,26 +153,26 @@ def _(penalty: ElasticNet, v):
 
 
 @prox_at.register
-def _(penalty: ElasticNet, k, x, tau):
+def elastic_net_prox_at(penalty: ElasticNet, k, x, tau):
     threshold = tau * penalty.nu * penalty.l1_ratio
     return (x - min(max(x, -threshold), threshold)) / (1.0 + tau * penalty.nu * (1.0 - penalty.l1_ratio))
 
 
 @conjugate.register
-def _(penalty: ElasticNet, s):
+def elastic_net_conjugate(penalty: ElasticNet, s):
     curvature = penalty.nu * (1.0 - penalty.l1_ratio)
     excess = np.maximum(np.abs(s) - penalty.nu * penalty.l1_ratio, 0.0)
     return 0.5 * float(excess @ excess) / curvature if curvature > 0.0 else 0.0
 
 
 @domain.register
-def _(penalty: ElasticNet, s):
+def elastic_net_domain(penalty: ElasticNet, s):
     smooth = penalty.nu * (1.0 - penalty.l1_ratio) > 0.0
     return s if smooth else np.clip(s, -penalty.nu, penalty.nu)
 
 
 @check.register(ElasticNet)
-def _(penalty, m):
+def elastic_net_check(penalty, m):
     _check_strength(penalty)
     if not 0.0 <= penalty.l1_ratio <= 1.0:
         raise ValueError(f"l1_ratio of ElasticNet must lie between 0 and 1, got {penalty.l1_ratio}")
@@ -221,7 +221,7 @@ def group_l2_from_fields(*fields: Any) -> GroupL2:
 
 
 @value.register
-def _(penalty: GroupL2, v):
+def group_l2_value(penalty: GroupL2, v):
     total = 0.0
     for group in range(len(penalty.starts) - 1):
         total += entry_or(penalty.weights, group, 1.0) * _group_norm(penalty, group, v)
@@ -229,7 +229,7 @@ def _(penalty: GroupL2, v):
 
 
 @prox.register
-def _(penalty: GroupL2, x, tau, out):
+def group_l2_prox(penalty: GroupL2, x, tau, out):
     for k in range(len(x)):
         out[k] = x[k]
     for group in range(len(penalty.starts) - 1):
@@ -249,12 +249,12 @@ def _group_norm(penalty, group, v):
 
 
 @conjugate.register
-def _(penalty: GroupL2, s):
+def group_l2_conjugate(penalty: GroupL2, s):
     return 0.0
 
 
 @domain.register
-def _(penalty: GroupL2, s):
+def group_l2_domain(penalty: GroupL2, s):
     inside = np.zeros_like(s)  # coordinates in no group are free: only 0 has a finite conjugate there
     for group, members in enumerate(penalty.groups):
         limit = penalty.nu * entry_or(penalty.weights, group, 1.0)
@@ -264,7 +264,7 @@ def _(penalty: GroupL2, s):
 
 
 @check.register(GroupL2)
-def _(penalty, m):
+def group_l2_check(penalty, m):
     _check_strength(penalty)
     _check_weights(penalty, len(penalty.starts) - 1)
     check_rows("groups of GroupL2", penalty.members, m)

@@ -18,17 +18,17 @@ class NonNegative(NamedTuple):
 
 
 @prox_at.register
-def _(penalty: NonNegative, k, x, tau):
+def non_negative_prox_at(penalty: NonNegative, k, x, tau):
     return max(x, 0.0)
 
 
 @conjugate.register
-def _(penalty: NonNegative, s):
+def non_negative_conjugate(penalty: NonNegative, s):
     return 0.0
 
 
 @domain.register
-def _(penalty: NonNegative, s):
+def non_negative_domain(penalty: NonNegative, s):
     return np.minimum(s, 0.0)
 
 
@@ -43,25 +43,25 @@ class Box(NamedTuple):
 
 
 @prox_at.register
-def _(penalty: Box, k, x, tau):
+def box_prox_at(penalty: Box, k, x, tau):
     return min(max(x, entry_or(penalty.lower, k, -np.inf)), entry_or(penalty.upper, k, np.inf))
 
 
 @conjugate.register
-def _(penalty: Box, s):
+def box_conjugate(penalty: Box, s):
     # Only the bound that s points to counts; an infinite one is met by s = 0 alone (the domain sees to it).
     bound = np.where(s > 0.0, penalty.upper, penalty.lower)
     return float(np.sum(s * np.where(s == 0.0, 0.0, bound)))
 
 
 @domain.register
-def _(penalty: Box, s):
+def box_domain(penalty: Box, s):
     s = np.where(np.isposinf(penalty.upper), np.minimum(s, 0.0), s)
     return np.where(np.isneginf(penalty.lower), np.maximum(s, 0.0), s)
 
 
 @check.register(Box)
-def _(penalty, m):
+def box_check(penalty, m):
     for name in ("lower", "upper"):
         bound = np.asarray(getattr(penalty, name))
         if bound.dtype.kind not in "fiu" or np.isnan(bound).any() or bound.shape not in ((), (m,)):
@@ -84,7 +84,7 @@ class L2Ball(NamedTuple):
 
 
 @prox.register
-def _(penalty: L2Ball, x, tau, out):
+def l2_ball_prox(penalty: L2Ball, x, tau, out):
     norm = _norm(x)
     scale = penalty.radius / norm if norm > penalty.radius else 1.0
     for k in range(len(x)):
@@ -100,12 +100,12 @@ def _norm(x):
 
 
 @conjugate.register
-def _(penalty: L2Ball, s):
+def l2_ball_conjugate(penalty: L2Ball, s):
     return penalty.radius * float(np.linalg.norm(s))
 
 
 @check.register(L2Ball)
-def _(penalty, m):
+def l2_ball_check(penalty, m):
     if not 0.0 <= penalty.radius < math.inf:
         raise ValueError(f"radius of L2Ball must be >= 0, got {penalty.radius}")
 
@@ -120,7 +120,7 @@ class Simplex(NamedTuple):
 
 
 @prox.register
-def _(penalty: Simplex, x, tau, out):
+def simplex_prox(penalty: Simplex, x, tau, out):
     # out = max(x - top - level, 0) with the level that makes the sum right: found on the sorted values. Counted from
     # the largest of them, which leaves the answer as it is: a far-away x does not swallow the total.
     falling = np.sort(x)[::-1]
@@ -136,12 +136,12 @@ def _(penalty: Simplex, x, tau, out):
 
 
 @conjugate.register
-def _(penalty: Simplex, s):
+def simplex_conjugate(penalty: Simplex, s):
     return penalty.total * float(np.max(s))
 
 
 @check.register(Simplex)
-def _(penalty, m):
+def simplex_check(penalty, m):
     if not 0.0 <= penalty.total < math.inf:
         raise ValueError(f"total of Simplex must be >= 0, got {penalty.total}")
 

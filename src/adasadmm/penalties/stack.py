@@ -28,22 +28,22 @@ class Stack(NamedTuple):
 
 
 @value.register
-def _(penalty: Stack, v):
+def stack_value(penalty: Stack, v):
     return value(linked(penalty, len(v)), v)
 
 
 @prox.register
-def _(penalty: Stack, x, tau, out):
+def stack_prox(penalty: Stack, x, tau, out):
     prox(linked(penalty, len(x)), x, tau, out)
 
 
 @conjugate.register
-def _(penalty: Stack, s):
+def stack_conjugate(penalty: Stack, s):
     return sum(conjugate(part, s[rows]) for part, rows in penalty.parts)
 
 
 @domain.register
-def _(penalty: Stack, s):
+def stack_domain(penalty: Stack, s):
     inside = np.zeros_like(s)
     for part, rows in penalty.parts:
         inside[rows] = domain(part, s[rows])
@@ -51,7 +51,7 @@ def _(penalty: Stack, s):
 
 
 @check.register(Stack)
-def _(penalty, m):
+def stack_check(penalty, m):
     taken = [indices(rows, "rows of Stack", m) for _, rows in penalty.parts]
     check_rows("rows of Stack", joined(taken), m)
     for (part, _), rows in zip(penalty.parts, taken, strict=True):
@@ -99,12 +99,12 @@ def linked(stack: Stack, m: int, scales: Sequence[float] | None = None) -> Part 
 
 
 @value.register
-def _(penalty: Part, v):
+def part_value(penalty: Part, v):
     return value(penalty.penalty, _taken(v, penalty.rows)) + value(penalty.rest, v)
 
 
 @prox.register
-def _(penalty: Part, x, tau, out):
+def part_prox(penalty: Part, x, tau, out):
     piece = _taken(x, penalty.rows)
     prox(penalty.rest, x, tau, out)
     prox(penalty.penalty, piece, tau * penalty.scale, piece)
