@@ -40,7 +40,7 @@ from adasadmm import (
     StructuredRegressor,
     graphs,
 )
-from adasadmm.estimators import _fitting
+from adasadmm.estimators import _choice, _fitting
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 
@@ -330,7 +330,7 @@ def test_with_many_features_auto_comes_to_the_same_gap_without_a_matrix(loss, so
     X, settings = StandardScaler().fit_transform(X), {"loss": loss, "alpha": 0.02, "l2": 0.05}
     small = GraphGuidedClassifier("chain", **settings, tol=1e-6).fit(X, y)
     used, plain = [], _fitting.solve
-    monkeypatch.setattr(_fitting, "MOST_FEATURES", 5)
+    monkeypatch.setattr(_choice, "MOST_FEATURES", 5)
     monkeypatch.setattr(_fitting, "solve", lambda *both, **rest: used.append(both[1]) or plain(*both, **rest))
     model = GraphGuidedClassifier("chain", **settings, tol=1e-6, random_state=0).fit(X, y)
     assert [type(one) for one in used] == [solver]

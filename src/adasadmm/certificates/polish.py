@@ -8,8 +8,6 @@ the certificate again. The fused point replaces the old one if its gap is as goo
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -38,8 +36,7 @@ def fuse(problem: Problem, result: Result, tol: float) -> Result:
     v = v[: problem.p].copy()
     if not certificate.relative_gap <= max(tol, before.relative_gap):
         return result
-    own = {"w": w, "v": v, "w_mean": w.copy(), "v_mean": v.copy(), "w_average": w.copy(), "w_feasible": w.copy()}
-    return dataclasses.replace(result, certified=certificate, **own)
+    return result.at(w, v, certificate)
 
 
 def fused(problem: Problem, w: np.ndarray, v: np.ndarray) -> np.ndarray:

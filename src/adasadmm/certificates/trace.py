@@ -207,3 +207,8 @@ class Result:
         That takes a few passes over the rows, which must not have changed since the run.
         """
         return self.certified if self.certified is not None or self.run is None else self.run.certify()
+
+    def at(self, w: np.ndarray, v: np.ndarray, certificate: Certificate) -> Result:
+        """The same result with another point as its answer."""
+        points: dict[str, Any] = {"w": w, "v": v, "w_mean": w.copy(), "v_mean": v.copy()}
+        return dataclasses.replace(self, certified=certificate, w_average=w.copy(), w_feasible=w.copy(), **points)

@@ -202,6 +202,8 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         statuses = [fit.result.status for fit in fits]
         self.status_ = statuses[0] if len(fits) == 1 else statuses
         self.trace_ = _fitting.merged_trace(fits)
+        self.solver_ = fits[0].choice.solver if len(fits) == 1 else [fit.choice.solver for fit in fits]
+        self.solver_reason_ = fits[0].choice.reason if len(fits) == 1 else [fit.choice.reason for fit in fits]
         self._fused_exactly = all(fit.fused for fit in fits)
         self._run = None
 
@@ -258,7 +260,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         runs, rows = [], as_rows(X)
         for k, y in enumerate(targets):
             problem = _fitting.problem_of(self, rows, y, None, structure, l2)
-            solver = _fitting.as_solver(self, problem, streaming=True)
+            solver = next(_fitting.solvers_for(self, problem, streaming=True)).solver
             if solver.knows_gap or solver.uses_all_rows:
                 raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
             if sample_weight is not None:  # unscaled: the mean weight of a stream is unknown until it ends
@@ -270,7 +272,14 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         answers = [_fitting.split_intercept(self, run.answer) for run in runs]
         self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
         self._run, self._rows_seen = [run.fork(None) for run in runs], rows_seen
-        for name in ("dual_gap_", "status_", "trace_", "_objectives"):  # of an earlier fit with other coefficients
+        for name in (
+            "dual_gap_",
+            "status_",
+            "trace_",
+            "solver_",
+            "solver_reason_",
+            "_objectives",
+        ):  # of an earlier fit with other coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
 

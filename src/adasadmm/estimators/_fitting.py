@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from .. import losses
-from .._core.jit import is_registered
 from .._solve import solve
 from ..certificates.trace import Result, Snapshot, Status, Trace
 from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, WithIntercept
 from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
-from ..solvers import ALM, ASVRGADMM, SPDHG, Solver
+from ..solvers import Solver
 from ..sources import Source
+from ._choice import Choice, choices
+from ._null_model import null_unless_better
 from ._types import LossLike, Parameters
 
-__all__ = ["Fit", "Structure", "as_loss", "as_solver", "fit_one", "fused_groups"]
+__all__ = ["Fit", "Structure", "as_loss", "fit_one", "fused_groups", "solvers_for"]
 
-MOST_FEATURES = 2000  # with more, solvers that form no d x d matrix are tried before ALM
+GIVEN = "it was given"
 POLISH_BELOW = 1e-4  # for a smaller tol the structure of the answer is made exact
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
 
@@ -43,6 +43,7 @@ class Fit(NamedTuple):
     coef: np.ndarray
     intercept: float
     result: Result
+    choice: Choice
     converged: bool
     fused: bool = False  # equal coefficients are equal to the last bit
 
@@ -52,32 +53,14 @@ def as_loss(loss: LossLike) -> tuple:
     return LOSSES[loss] if isinstance(loss, str) else loss
 
 
-def as_solver(estimator: Parameters, problem: Problem, streaming: bool = False) -> Solver:
-    """The solver that the parameters name; "auto" depends on the problem and on whether rows arrive as a stream."""
+def solvers_for(estimator: Parameters, problem: Problem, streaming: bool) -> Iterator[Choice]:
+    """The solver that the parameters name, or those that "auto" runs in turn until one reaches ``tol``."""
     if isinstance(estimator.solver, Solver):
-        return estimator.solver
+        return iter([Choice(estimator.solver, GIVEN)])
     tuning = Tuning(**{name: getattr(estimator, name) for name in Tuning._fields})
     if estimator.solver != "auto":
-        return SOLVERS[estimator.solver](tuning)
-    if streaming:
-        return SOLVERS["ada-diag"](tuning)
-    return _best_on_workers(problem, tuning) if problem.on_workers else _best_in_memory(problem, tuning)
-
-
-def _best_on_workers(problem: Problem, tuning: Tuning) -> Solver:
-    small = problem.d <= MOST_FEATURES and is_registered(losses.prox, problem.loss)
-    return SOLVERS["admm" if small else "ada-diag"](tuning)
-
-
-def _best_in_memory(problem: Problem, tuning: Tuning) -> Solver:
-    """ALM, or ADMM if beta is given; with many features a solver that forms no d x d matrix."""
-    if problem.d <= MOST_FEATURES:
-        return SOLVERS["alm" if tuning.beta == "auto" else "admm"](tuning)
-    if is_registered(losses.curvature, problem.loss):
-        return ASVRGADMM(beta=tuning.beta, batch_size=tuning.batch_size)
-    if is_registered(losses.prox, problem.loss):
-        return SPDHG(beta=tuning.beta, batch_size=tuning.batch_size)
-    return SOLVERS["ada-diag"](tuning)
+        return iter([Choice(SOLVERS[estimator.solver](tuning), GIVEN)])
+    return choices(problem, tuning, streaming)
 
 
 def problem_of(
@@ -117,20 +100,26 @@ def fit_one(
     resume: bool = False,
 ) -> Fit:
     """Fit one linear function."""
-    solver = as_solver(estimator, problem, streaming=problem.source is not None and not problem.on_workers)
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
-    settings = _solve_settings(estimator, solver, auto)
-    result = solve(
-        problem, solver, seed=seed, start=start, callback=callback, checkpoint=checkpoint, resume=resume, **settings
-    )
-    stalled = solver.knows_gap and not solver.uses_all_rows and not _reached(result, estimator.tol)
-    if auto and stalled and estimator.max_iter is None:
-        solver = ALM()  # slower than ASVRG-ADMM and SPDHG at first, but it converges
-        settings = _solve_settings(estimator, solver, auto)
-        result = solve(problem, solver, seed=seed, start=result, callback=callback, **settings)
-    reached = _reached(result, estimator.tol)
+    streaming = problem.source is not None and not problem.on_workers
+    saved: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
+    for choice in solvers_for(estimator, problem, streaming):
+        settings = _solve_settings(estimator, choice.solver, auto)
+        result = solve(problem, choice.solver, seed=seed, start=start, callback=callback, **saved, **settings)
+        reached = _reached(result, estimator.tol)
+        if reached or not auto or estimator.max_iter is not None:
+            break
+        start, saved = result if _improves(problem, result) else start, {}  # only the first run is saved
+    if auto and not reached and problem.source is None:
+        result = null_unless_better(problem, result, estimator.fit_intercept)
     coef, intercept = split_intercept(estimator, result.w_average)
-    return Fit(coef, intercept, result, converged=not auto or reached, fused=reached and settings["polish"])
+    return Fit(coef, intercept, result, choice, converged=not auto or reached, fused=reached and settings["polish"])
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _improves(problem: Problem, result: Result) -> bool:
+    """Whether a result is better than w = 0, and so worth continuing from."""
+    return problem.objective(result.w) < problem.objective(np.zeros(problem.d))
 
 
 def _solve_settings(estimator: Parameters, solver: Solver, auto: bool) -> dict[str, Any]:

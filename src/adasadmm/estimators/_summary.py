@@ -25,7 +25,7 @@ def describe(model: FittedModel) -> str:
         lines.append(f"graph: {len(edges)} edges")
         lines.extend(getattr(model, "graph_notes_", ()))
     names = [f"class {label}: " for label in getattr(model, "classes_", ())] if len(coefs) > 1 else [""]
-    for fact in (*_groups(model), *_endings(model)):
+    for fact in (*_groups(model), *_solvers(model), *_endings(model)):
         lines.extend(name + of_class for name, of_class in zip(names, fact, strict=True))
     return "\n".join(lines)
 
@@ -39,6 +39,18 @@ def _groups(model: FittedModel) -> Iterator[list[str]]:
         f"{len(size)} groups of equal coefficients, {(size > 1).sum()} of them with more than one feature"
         for size in sizes
     ]
+
+
+def _solvers(model: FittedModel) -> Iterator[list[str]]:
+    """Which solver ran and why, for each class; nothing after `partial_fit`, or in models saved by version 0.1."""
+    solvers, reasons = getattr(model, "solver_", None), getattr(model, "solver_reason_", "")
+    if isinstance(solvers, list):
+        yield [
+            f"solver: {type(solver).__name__}, because {reason}"
+            for solver, reason in zip(solvers, reasons, strict=True)
+        ]
+    elif solvers is not None:
+        yield [f"solver: {type(solvers).__name__}, because {reasons}"]
 
 
 def _endings(model: FittedModel) -> Iterator[list[str]]:
