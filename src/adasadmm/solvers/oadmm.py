@@ -34,8 +34,8 @@ class OADMM(Solver):
     >>> import numpy as np
     >>> from adasadmm import L1, OADMM, Problem, Squared, solve
     >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(10.0), A=[[1.0, -1.0]])
-    >>> solve(problem, OADMM(eta=0.1), epochs=100).w_mean.round(1)
-    array([1.9, 2. ])
+    >>> solve(problem, OADMM(eta=0.1), epochs=1000).w_mean.round(1)
+    array([2., 2.])
     """
 
     eta: float | str | tuple
