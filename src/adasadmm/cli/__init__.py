@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 import sys
 from collections.abc import Sequence
 
 from .. import __version__
-from . import complete, demo, files, fit, info, runs
+from . import complete
 from .common import Failed, Parser, Wrong, in_options, plain_warnings
 
 __all__ = ["main"]
+
+COMMANDS = (  # the files whose `add_commands` add the commands, in the order of the help
+    "demo",
+    "fit",
+    "files",
+    "runs",
+    "info",
+    "complete",
+)
 
 ABOUT = """Linear models whose coefficients follow a graph, fitted by ADMM-type methods. Exit codes: 0 success; 1 failed
 while running (unreadable rows, a missing package, a full disk); 2 called with invalid options, names or paths; 130
@@ -71,14 +81,8 @@ def _parser() -> Parser:
     parser = Parser(prog="adasadmm", description=ABOUT, epilog=EXAMPLES)
     parser.add_argument("--version", action="version", version=f"adasadmm {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    demo.add_demo(commands)
-    fit.add_fit(commands)
-    files.add_predict(commands)
-    files.add_graph(commands)
-    runs.add_reproduce(commands)
-    runs.add_bench(commands)
-    info.add_command(commands)
-    complete.add_command(commands)
+    for module in COMMANDS:
+        importlib.import_module(f".{module}", __name__).add_commands(commands)
     return parser
 
 

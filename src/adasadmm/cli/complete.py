@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 
-from .common import Commands, Failed, Parser, add_command as _add_command
+from .common import Commands, Failed, Parser, add_command
 
-__all__ = ["add_command", "answer"]
+__all__ = ["add_commands", "answer"]
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-def add_command(commands: Commands) -> None:
+def add_commands(commands: Commands) -> None:
     """Add the command ``completion``."""
-    parser = _add_command(
+    parser = add_command(
         commands,
         "completion",
         _script,

@@ -15,13 +15,13 @@ from .common import Commands, Failed, add_command, add_experiment, check_folder
 if TYPE_CHECKING:
     from ..paper.report.showcase import Line
 
-__all__ = ["add_demo"]
+__all__ = ["add_commands"]
 
 NEEDS = ("rich", "matplotlib", "jinja2")
 T = TypeVar("T")
 
 
-def add_demo(commands: Commands) -> None:
+def add_commands(commands: Commands) -> None:
     """Add the command ``demo``."""
     parser = add_command(
         commands,

@@ -19,10 +19,16 @@ from .common import (
 )
 from .rows import add_reading, add_scale, check_scale, feature_names, guarded, source_of
 
-__all__ = ["add_graph", "add_predict"]
+__all__ = ["add_commands"]
 
 
-def add_predict(commands: Commands) -> None:
+def add_commands(commands: Commands) -> None:
+    """Add the commands ``predict`` and ``graph``."""
+    _add_predict(commands)
+    _add_graph(commands)
+
+
+def _add_predict(commands: Commands) -> None:
     """Add the command ``predict``."""
     parser = add_command(
         commands,
@@ -61,7 +67,7 @@ def _predict(options: argparse.Namespace) -> int:
     return 0
 
 
-def add_graph(commands: Commands) -> None:
+def _add_graph(commands: Commands) -> None:
     """Add the command ``graph``."""
     parser = add_command(
         commands,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..sources import Source
     from .memory import Fitted, Model
 
-__all__ = ["add_fit"]
+__all__ = ["add_commands"]
 
 GRAPHS = ("glasso", "knn", "chain", "grid:ROWSxCOLS")
 
@@ -40,7 +40,7 @@ GRAPHS = ("glasso", "knn", "chain", "grid:ROWSxCOLS")
 # --- options ---------------------------------------------------------------------------------------------------------
 
 
-def add_fit(commands: Commands) -> None:
+def add_commands(commands: Commands) -> None:
     """Add the command ``fit``."""
     parser = add_command(
         commands,

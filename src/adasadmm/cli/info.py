@@ -9,9 +9,9 @@ import os
 import platform
 
 from .. import __version__
-from .common import Commands, add_command as _add_command
+from .common import Commands, add_command
 
-__all__ = ["add_command"]
+__all__ = ["add_commands"]
 
 NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "threadpoolctl", "tqdm")
 EXTRAS = {  # each extra, and one of its packages
@@ -26,9 +26,9 @@ EXTRAS = {  # each extra, and one of its packages
 }
 
 
-def add_command(commands: Commands) -> None:
+def add_commands(commands: Commands) -> None:
     """Add the command ``info``."""
-    parser = _add_command(
+    parser = add_command(
         commands,
         "info",
         _info,

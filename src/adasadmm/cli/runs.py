@@ -9,10 +9,16 @@ from concurrent.futures import BrokenExecutor
 
 from .common import Commands, Failed, Wrong, add_command, add_experiment, check_folder, count, names_of, positive
 
-__all__ = ["add_bench", "add_reproduce"]
+__all__ = ["add_commands"]
 
 
-def add_reproduce(commands: Commands) -> None:
+def add_commands(commands: Commands) -> None:
+    """Add the commands ``reproduce`` and ``bench``."""
+    _add_reproduce(commands)
+    _add_bench(commands)
+
+
+def _add_reproduce(commands: Commands) -> None:
     """Add the command ``reproduce``."""
     parser = add_command(
         commands,
@@ -44,7 +50,7 @@ def add_reproduce(commands: Commands) -> None:
     parser.add_argument("--exact-root", action="store_true", help=root)
 
 
-def add_bench(commands: Commands) -> None:
+def _add_bench(commands: Commands) -> None:
     """Add the command ``bench``."""
     parser = add_command(
         commands,
