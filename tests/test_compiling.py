@@ -49,7 +49,7 @@ class Mine(NamedTuple):
     scale: float = 1.0
 
 @losses.value.register
-def mine_value(loss: Mine, z, y): return loss.scale * abs(z - y)
+def mine_value(loss: Mine, z, y): return loss.scale * {slope} * abs(z - y)
 
 @losses.slope.register
 def mine_slope(loss: Mine, z, y): return loss.scale * {slope} * (1.0 if z > y else -1.0)

@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from . import losses, penalties
 from ._core.jit import is_registered
 from .linalg import matrices, products
-from .linalg.matrices import CSR, as_csr, as_part, as_vector, to_scipy
+from .linalg.matrices import CSR, as_csr, as_vector, to_scipy
+from .losses.gates import as_loss
 from .penalties.coupling import v_step
-from .penalties.gates import as_gamma, as_penalty, as_set, checked
+from .penalties.gates import as_gamma, as_penalty, as_set
 from .sources import RawBlock, Source, blocks
 from .sources._calls import Memory, OnConvertedBlocks, OnSingleBlock, Work
 from .sources.blocks import Block, BlockConverter
@@ -141,8 +142,7 @@ class Problem:
         if given.keys() & {"source", "rows"}:
             self.n, self.d = self.rows.X.shape if self.source is None else self.source.shape
         if given.keys() & {"source", "rows", "loss"}:
-            self.loss = checked(losses, as_part(self.loss, "loss"), "loss", ("value", "slope"))
-            losses.check(self.loss, self.first_rows.y)
+            self.loss = as_loss(self.loss, self.first_rows.y)
         if given.keys() & {"source", "rows", "A", "B"}:
             self._set_matrices()
         if given.keys() & {"A", "b"}:

@@ -29,7 +29,16 @@ from .fingerprint import implementation_of, plug_in_classes
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
 
-__all__ = ["GenericFunction", "compiled", "entry_or", "fortran", "generic", "inlined", "is_registered"]
+__all__ = [
+    "GenericFunction",
+    "compiled",
+    "entry_or",
+    "fortran",
+    "generic",
+    "implementations",
+    "inlined",
+    "is_registered",
+]
 
 Function = TypeVar("Function", bound=Callable)
 
@@ -107,6 +116,11 @@ def generic(fn: Callable) -> GenericFunction:
 def is_registered(function: GenericFunction, part: object) -> bool:
     """Whether a generic function has an implementation for this part."""
     return function.dispatch(type(part)) is not function.declaration
+
+
+def implementations(part: object, *functions: GenericFunction) -> tuple:
+    """The class of a part with its implementations of some functions: a new one means that the part has changed."""
+    return type(part), *(function.dispatch(type(part)) for function in functions)
 
 
 # --- what compiled code calls ----------------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ from .trace import Certificate
 __all__ = ["Dual", "certificate", "data_pull", "dual_value", "relative_gap", "slopes", "with_dual"]
 
 NO_DUAL_POINT = "no dual point was found where the conjugates are finite"
+CONTRADICTION = "the dual value exceeds the primal value: a function of the loss or the penalty is wrong"
+EXCESS = 1e-5  # of the dual over the primal value, relative: far above rounding
 
 
 class Dual(NamedTuple):
@@ -101,6 +103,8 @@ def data_pull(problem: Problem, s: np.ndarray) -> np.ndarray:
 def certificate(problem: Problem, point: tuple, primal: tuple[float, str], dual: Dual) -> Certificate:
     """The certificate of a point (w, v) from its primal value, and from the value of a dual point."""
     value, reason = primal
+    if _contradicts(problem, value, dual.value):
+        dual = dual._replace(value=-math.inf, reason=CONTRADICTION)
     return Certificate(
         primal=value,
         dual=dual.value,
@@ -119,14 +123,28 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
     """
     if not math.isfinite(primal) or not math.isfinite(dual):
         return math.inf
-    zero, least = np.zeros(problem.d), problem.least_loss
-    v = problem.v_of(zero)
-    at_zero = problem.loss_at_zero + (0.0 if v is None else problem.penalty_value(v))
-    return (primal - dual) / max(primal - least, 1e-12 * (at_zero - least), np.finfo(float).tiny)
+    least = problem.least_loss
+    return (primal - dual) / max(primal - least, 1e-12 * (_value_at_zero(problem) - least), np.finfo(float).tiny)
+
+
+def _value_at_zero(problem: Problem) -> float:
+    v = problem.v_of(np.zeros(problem.d))
+    return problem.loss_at_zero + (0.0 if v is None else problem.penalty_value(v))
+
+
+def _contradicts(problem: Problem, primal: float, dual: float) -> bool:
+    """Whether the lower bound exceeds the upper one by more than rounding: then a function of a plug-in is wrong."""
+    if not math.isfinite(primal) or not math.isfinite(dual) or dual <= primal:
+        return False
+    return dual - primal > EXCESS * max(abs(primal), abs(dual)) + EXCESS**2 * abs(_value_at_zero(problem))
 
 
 def with_dual(problem: Problem, certificate: Certificate, dual: float) -> Certificate:
     """The same certificate with a better dual value."""
+    if _contradicts(problem, certificate.primal, dual):
+        return dataclasses.replace(
+            certificate, dual=-math.inf, gap=math.inf, relative_gap=math.inf, reason=CONTRADICTION
+        )
     gap = relative_gap(problem, certificate.primal, dual)
     return dataclasses.replace(certificate, dual=dual, gap=certificate.primal - dual, relative_gap=gap)
 
@@ -136,6 +154,7 @@ def missing_conjugate(problem: Problem) -> str:
         if not is_registered(function, part):
             return f"{type(part).__name__} has no losses.{function.__name__}: no dual value"
     for part, _ in penalties.parts_of(problem.penalty, problem.p):
-        if not is_registered(penalties.conjugate, part):
-            return f"{type(part).__name__} has no penalties.conjugate: no dual value"
+        for function in (penalties.conjugate, penalties.domain):
+            if not is_registered(function, part):
+                return f"{type(part).__name__} has no penalties.{function.__name__}: no dual value"
     return ""

@@ -1,7 +1,10 @@
 """Penalties and sets of the vector ``v``: value, prox, conjugate.
 
-A set is a penalty whose prox is the projection; its value counts 0, and ``violation`` tells how far outside a point
-lies. A penalty of your own needs ``value`` and ``prox``; ``conjugate`` and ``domain`` as well for a duality gap.
+A set is a penalty whose prox is the projection; its value counts 0, and `violation` measures how far outside a point
+lies. A penalty of your own is a ``NamedTuple`` with functions registered for its class: ``value`` and ``prox``, or
+``prox_at`` in place of ``prox`` if the penalty is a sum over coordinates. A duality gap also needs ``conjugate`` and
+``domain``. The first `Problem` with an instance of the class tries the functions out at a few points, and rejects a
+penalty whose functions contradict each other.
 
 Examples
 --------
@@ -17,27 +20,27 @@ from __future__ import annotations
 
 # Names that are not in __all__ serve other files of this package.
 from ._generic import check, conjugate, domain, dual_prox_at, indices, prox, prox_at, total_value, value  # noqa: F401
-from .norms import L1, PENALTIES, ElasticNet, GroupL2, L2Squared, Zero  # noqa: F401
-from .sets import SEPARABLE_SETS, SETS, Box, L2Ball, NonNegative, Simplex  # noqa: F401
-from .stack import Part, Stack, linked, parts_of, violation  # noqa: F401
 
-__all__ = [
-    "L1",
-    "Box",
-    "ElasticNet",
-    "GroupL2",
-    "L2Ball",
-    "L2Squared",
-    "NonNegative",
-    "Simplex",
-    "Stack",
-    "Zero",
-    "check",
-    "conjugate",
-    "domain",
-    "dual_prox_at",
-    "prox",
-    "prox_at",
-    "value",
-    "violation",
-]
+# The built-in penalties and sets.
+from .norms import (  # noqa: F401
+    L1 as L1,
+    PENALTIES,
+    ElasticNet as ElasticNet,
+    GroupL2 as GroupL2,
+    L2Squared as L2Squared,
+    Zero as Zero,
+)
+from .sets import (  # noqa: F401
+    SEPARABLE_SETS,
+    SETS,
+    Box as Box,
+    L2Ball as L2Ball,
+    NonNegative as NonNegative,
+    Simplex as Simplex,
+)
+from .stack import Part, Stack as Stack, linked, parts_of, violation  # noqa: F401
+
+BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type) and cls is not Part)
+
+__all__ = ["check", "conjugate", "domain", "dual_prox_at", "prox", "prox_at", "value", "violation"]
+__all__ += [cls.__name__ for cls in BUILT_IN]

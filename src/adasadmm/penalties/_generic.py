@@ -35,8 +35,9 @@ def default_dual_prox_at(penalty, k, x, beta):
     return x + beta * prox_at(penalty, k, -x / beta, 1.0 / beta)
 
 
+@prox.register(object)
 def elementwise(penalty, x, tau, out):
-    """The prox of a sum over coordinates; registered as `prox` for penalties that have a `prox_at`."""
+    """The prox of a sum over coordinates: it serves all penalties that have a `prox_at` and no `prox` of their own."""
     for k in range(len(x)):
         out[k] = prox_at(penalty, k, x[k], tau)
 
@@ -57,11 +58,11 @@ def conjugate(penalty, s):
 
 @generic
 def domain(penalty, s):
-    """The point nearest to ``s`` where the conjugate is finite; ``s`` itself unless a penalty says otherwise."""
+    """The point nearest to ``s`` where the conjugate is finite: ``s`` itself if it is finite everywhere."""
 
 
-@domain.register(object)
-def domain_of_any(penalty, s):
+def everywhere(penalty, s):
+    """The domain of a conjugate that is finite everywhere."""
     return s
 
 

@@ -1,4 +1,7 @@
-"""The gate for the parts of a problem: what cannot be used is refused here, with what to do."""
+"""The gate for gamma, penalties and sets: what cannot be used is rejected here, with what to do.
+
+A penalty of a user's own is tried at a few points (`probes`), once for each class.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from .. import penalties
-from .._core.jit import is_registered
+from .._core.jit import implementations, is_registered
 from ..linalg.matrices import as_part, as_vector
+from . import probes
+from ._generic import elementwise
 
-__all__ = ["as_gamma", "as_penalty", "as_set", "checked"]
+__all__ = ["as_gamma", "as_penalty", "as_set"]
+
+_tried: set[tuple] = set()
 
 
 def as_gamma(gamma: Any, d: int) -> np.ndarray:
@@ -24,35 +31,54 @@ def as_gamma(gamma: Any, d: int) -> np.ndarray:
 
 def as_penalty(penalty: Any, p: int, name: str) -> Any:
     if not isinstance(penalty, penalties.Stack):
-        penalty = checked(penalties, as_part(penalty, name), name, ("value", "prox"))
+        penalty = _with_functions(as_part(penalty, name), name)
         penalties.check(penalty, p)
+        _try_out(penalty, p, name)
         return penalty
     parts = []
     for part, rows in penalty.parts:
         if isinstance(part, penalties.Stack):
             raise TypeError(f"{name}: a Stack cannot hold a Stack; list its parts with their rows instead")
-        part = checked(penalties, as_part(part, name), name, ("value", "prox"))
+        part = _with_functions(as_part(part, name), name)
         parts.append((part, penalties.indices(rows, "rows of Stack", p)))
     stack = penalties.Stack(tuple(parts))
     penalties.check(stack, p)
+    for part, rows in parts:
+        _try_out(part, len(rows), name)
     return stack
 
 
 def as_set(w_set: Any, d: int) -> Any:
     w_set = as_penalty(w_set, d, "w_set")
-    for part, _ in penalties.parts_of(w_set, d):
-        if isinstance(part, penalties.PENALTIES):
+    for part, rows in penalties.parts_of(w_set, d):
+        if isinstance(part, penalties.PENALTIES) or (_is_foreign(part) and not probes.is_set(part, len(rows))):
             raise ValueError(f"w_set must be a set, such as NonNegative() or Box(0, 1), got {part!r}")
     return w_set
 
 
-def checked(module: Any, part: Any, name: str, functions: tuple[str, ...]) -> Any:
-    """Fail here, in Python, where a part lacks a function; numba's own message comes late and is long."""
-    for function in functions:
-        if not is_registered(getattr(module, function), part):
-            where = module.__name__.split(".")[-1]
+def _with_functions(part: Any, name: str) -> Any:
+    """Fail here, in Python, if a part lacks a function; numba's own message comes late and is long."""
+    own_prox = penalties.prox.dispatch(type(part)) is not elementwise
+    for function, found in (
+        ("value", is_registered(penalties.value, part)),
+        ("prox", own_prox or is_registered(penalties.prox_at, part)),
+    ):
+        if not found:
+            kind = type(part).__name__
             raise TypeError(
-                f"{name}: {type(part).__name__} has no {where}.{function}; "
-                f"register one with @adasadmm.{where}.{function}.register({type(part).__name__})"
+                f"{name}: {kind} has no penalties.{function}; register one with "
+                f"@adasadmm.penalties.{function}.register({kind})"
             )
     return part
+
+
+def _is_foreign(part: Any) -> bool:
+    return not type(part).__module__.startswith("adasadmm.")
+
+
+def _try_out(part: Any, p: int, name: str) -> None:
+    functions = penalties.value, penalties.prox, penalties.prox_at, penalties.conjugate, penalties.domain
+    tried = implementations(part, *functions)
+    if tried not in _tried and _is_foreign(part) and 0 < p <= probes.MOST_COORDINATES:
+        probes.try_out(part, p, name)
+        _tried.add(tried)

@@ -15,7 +15,6 @@ from ._generic import (
     conjugate,
     domain,
     dual_prox_at,
-    elementwise,
     indices,
     joined,
     prox,
@@ -271,9 +270,6 @@ def group_l2_check(penalty, m):
 
 
 PENALTIES = (Zero, L1, L2Squared, ElasticNet, GroupL2)
-
-for separable in (Zero, L1, L2Squared, ElasticNet):
-    prox.register(separable)(elementwise)
 
 # --- parameters ------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.jit import entry_or, inlined
-from ._generic import check, conjugate, domain, elementwise, prox, prox_at, value
+from ._generic import check, conjugate, domain, everywhere, prox, prox_at, value
 
 # --- non-negative ----------------------------------------------------------------------------------------------------
 
@@ -151,8 +151,8 @@ def simplex_check(penalty, m):
 SETS = (NonNegative, Box, L2Ball, Simplex)
 SEPARABLE_SETS = (NonNegative, Box)
 
-for separable in SEPARABLE_SETS:
-    prox.register(separable)(elementwise)
+for bounded in (L2Ball, Simplex):
+    domain.register(bounded, everywhere)
 
 
 def _no_value(penalty, v):
