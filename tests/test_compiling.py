@@ -132,16 +132,18 @@ def absolute_slope(loss: Absolute, z, y):
 
 def test_registering_again_recompiles():
     first = solve(problem(Absolute()), AdaSADMM(eta=1.0)).w
-    old = losses.slope.dispatch(Absolute)
+    old = [(function, function.dispatch(Absolute)) for function in (losses.value, losses.slope)]
     try:
 
+        @losses.value.register(Absolute)
         @losses.slope.register(Absolute)
         def nothing(loss, z, y):
             return 0.0
 
         assert not solve(problem(Absolute()), AdaSADMM(eta=1.0)).w.any()
     finally:
-        losses.slope.register(Absolute, old)
+        for function, implementation in old:
+            function.register(Absolute, implementation)
     np.testing.assert_array_equal(solve(problem(Absolute()), AdaSADMM(eta=1.0)).w, first)
 
 

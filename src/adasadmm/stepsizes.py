@@ -1,4 +1,12 @@
-"""Step sizes eta_t. ``size(step, t, w)`` gives the one of iteration t, before w_t is left."""
+"""Step sizes. ``size(step, t, w)`` returns eta_t, the step size of the iteration that leads from w_t to w_{t+1}.
+
+Examples
+--------
+>>> import numpy as np
+>>> from adasadmm import stepsizes
+>>> stepsizes.size(stepsizes.InverseTime(gamma=0.1), 5, np.zeros(2))
+2.0
+"""
 
 from __future__ import annotations
 
@@ -12,25 +20,49 @@ __all__ = ["Auto", "Constant", "InverseSqrt", "InverseTime", "size"]
 
 
 class Constant(NamedTuple):
-    """``eta_t = eta``: Ada-SADMM."""
+    """``eta_t = eta``, as in Ada-SADMM.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import stepsizes
+    >>> stepsizes.size(stepsizes.Constant(0.5), 4, np.zeros(2))
+    0.5
+    """
 
     eta: float
 
 
 class InverseTime(NamedTuple):
-    """``eta_t = 1 / (gamma t)``: SADMM for strongly convex losses."""
+    """``eta_t = 1 / (gamma t)``, as in SADMM for strongly convex losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import stepsizes
+    >>> stepsizes.size(stepsizes.InverseTime(0.5), 4, np.zeros(2))
+    0.5
+    """
 
     gamma: float
 
 
 class InverseSqrt(NamedTuple):
-    """``eta_t = c / sqrt(t)``: SADMM for convex losses."""
+    """``eta_t = c / sqrt(t)``, as in SADMM for convex losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import stepsizes
+    >>> float(stepsizes.size(stepsizes.InverseSqrt(1.0), 4, np.zeros(2)))
+    0.5
+    """
 
     c: float
 
 
 class Auto(NamedTuple):
-    """The step that Theorems 2 and 3 ask for, with the distance taken from the run itself.
+    """The step size that Theorems 2 and 3 ask for, with the distance measured in the run itself; ``eta="auto"``.
 
     Theorem 2 wants ``eta = D / sqrt(2)``, where D bounds the distances between iterates. The run knows how far it has
     come: ``eta_t = share max_{s <= t} |w_s - w_1|``, at first a hundredth of loss / gradient. For the diagonal metric
@@ -38,6 +70,14 @@ class Auto(NamedTuple):
     1, as in DoG, for a metric with one scale for all coordinates, which is larger than each of them needs.
 
     ``travelled`` holds the largest distance so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import stepsizes
+    >>> step = stepsizes.Auto(first=np.zeros(2), travelled=np.array([0.01]), max_norm=True, share=0.5)
+    >>> float(stepsizes.size(step, 2, np.array([0.3, -0.4])))
+    0.2
     """
 
     first: np.ndarray
@@ -48,7 +88,15 @@ class Auto(NamedTuple):
 
 @generic
 def size(step, t, w):
-    """``eta_t``."""
+    """``eta_t``, for the step from w_t to w_{t+1}.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import stepsizes
+    >>> stepsizes.size(stepsizes.Constant(0.5), 4, np.zeros(2))
+    0.5
+    """
 
 
 @size.register

@@ -17,6 +17,14 @@ every batch holds all rows, nothing is random and every run satisfies the bounds
 
 These are the bounds that the proofs establish. The printed theorems differ: the last line of the proofs of Theorems 2
 and 3 loses ``a |w_1 - w*|^2``, without which both can fail; Theorem 2 has 2/eta for 1/eta; and the start is zero.
+
+Examples
+--------
+>>> from adasadmm import AdaSADMM, Problem, Quantile, Zero, theory
+>>> problem = Problem([[0.002]], [0.002], loss=Quantile(0.5), penalty=Zero(), A=[[0.0]])
+>>> found = theory.bounds(problem, AdaSADMM(eta=1.0), [0] * 100, w_star=[1.0], v_star=[0.0], rho=0.01)
+>>> found.lhs <= found.theorem1
+True
 """
 
 from __future__ import annotations

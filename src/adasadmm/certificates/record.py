@@ -45,6 +45,17 @@ def certify(
     -------
     Certificate
         Its gap is infinite, with the reason, if there is no feasible point or no dual point nearby.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, Problem, Squared
+    >>> from adasadmm.solvers import certify, slopes_at
+    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(10.0), A=[[1.0, -1.0]], gamma=0.1)
+    >>> w = np.array([1.0, 1.0])
+    >>> found = certify(problem, w, np.zeros(1), slopes_at(problem, w), np.zeros(1))
+    >>> bool(found.dual <= problem.objective(w) <= found.primal)
+    True
     """
     each = problem.each if each is None else each
     primal = primal_value(problem, w, v)

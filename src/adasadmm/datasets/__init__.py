@@ -3,6 +3,12 @@
 `load` looks for a data set of the paper in a folder of yours, then in the package's cache, and downloads it if neither
 has it. `fetch_case` reads the tables of a case study from a folder of yours. Both compare the values with a recorded
 digest and raise `DatasetError` if they differ.
+
+Examples
+--------
+>>> from adasadmm import datasets
+>>> datasets.load("digits").X.shape
+(1797, 64)
 """
 
 from .cases import Case, case_names, fetch_case, table_digest

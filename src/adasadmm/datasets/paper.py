@@ -66,7 +66,14 @@ class Dataset(NamedTuple):
 
 
 class DatasetError(ValueError):
-    """A data set cannot be found, or its files do not hold the published values."""
+    """A data set cannot be found, or its files do not hold the published values.
+
+    Examples
+    --------
+    >>> from adasadmm import datasets
+    >>> issubclass(datasets.DatasetError, ValueError)
+    True
+    """
 
 
 class _Known(NamedTuple):

@@ -48,7 +48,14 @@ class _AllWorkersLost(Exception):
 
 
 class ClusterError(RuntimeError):
-    """The cluster failed and cannot recover; the message says what to do."""
+    """The cluster failed and cannot recover; the message says what to do.
+
+    Examples
+    --------
+    >>> from adasadmm import distributed
+    >>> issubclass(distributed.ClusterError, RuntimeError)
+    True
+    """
 
 
 class SharedValue:

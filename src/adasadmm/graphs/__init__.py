@@ -4,6 +4,13 @@ A known graph is given by its edges: `chain`, `grid`, an array, a sparse adjacen
 An unknown one is estimated from the columns of X: `glasso`, as in the paper, or `knn`. `as_graph` converts any of these
 to a `Graph`, and `incidence` builds the paper's matrix F. `difference`, `trend` and `overlapping_groups` build matrices
 for structures other than graphs.
+
+Examples
+--------
+>>> from adasadmm import graphs
+>>> graphs.incidence(graphs.chain(3), d=3).toarray()
+array([[ 1., -1.,  0.],
+       [ 0.,  1., -1.]])
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A loss is a ``NamedTuple``, and each of these functions is registered for its class. A loss of your own needs ``value``
 and ``slope`` for the stochastic solvers, ``prox`` for OADMM, ADMM and SPDHG, ``curvature`` for SVRGADMM and ASVRGADMM,
-``conjugate`` and ``domain`` for a duality gap.
+``conjugate`` and ``domain`` for a duality gap. The first `Problem` with an instance of the class tries the functions
+out at a few points, and rejects a loss whose functions contradict each other.
 
 Examples
 --------
@@ -11,10 +12,10 @@ Examples
 >>> class Absolute(NamedTuple):
 ...     scale: float = 1.0
 >>> @losses.value.register(Absolute)
-... def _(loss, z, y):
+... def absolute_value(loss, z, y):
 ...     return loss.scale * abs(z - y)
 >>> @losses.slope.register(Absolute)
-... def _(loss, z, y):
+... def absolute_slope(loss, z, y):
 ...     return loss.scale * (1.0 if z > y else -1.0 if z < y else 0.0)
 >>> losses.value(Absolute(2.0), 1.0, 4.0)
 6.0

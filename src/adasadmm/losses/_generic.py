@@ -14,42 +14,100 @@ NEWTON_STEPS = 100  # a cap: Newton's method in a prox needs about 5, and one mo
 
 @generic
 def value(loss, z, y):
-    """The loss of one prediction."""
+    """The loss of one prediction.
+
+    Examples
+    --------
+    >>> from adasadmm import Hinge, losses
+    >>> losses.value(Hinge(), 0.25, 1.0)
+    0.75
+    """
 
 
 @generic
 def slope(loss, z, y):
-    """One subgradient in ``z``; at a kink the one of least magnitude."""
+    """One subgradient in ``z``; at a kink the one of least magnitude.
+
+    Examples
+    --------
+    >>> from adasadmm import Squared, losses
+    >>> losses.slope(Squared(), 3.0, 1.0)
+    2.0
+    """
 
 
 @generic
 def prox(loss, z, tau, y):
-    """``argmin_u loss(u, y) + (u - z)^2 / (2 tau)``."""
+    """``argmin_u loss(u, y) + (u - z)^2 / (2 tau)``.
+
+    Examples
+    --------
+    >>> from adasadmm import Squared, losses
+    >>> losses.prox(Squared(), 3.0, 1.0, 1.0)
+    2.0
+    """
 
 
 @generic
 def conjugate(loss, s, y):
-    """``sup_z s z - loss(z, y)`` for ``s`` inside ``domain(loss, y)``."""
+    """``sup_z s z - loss(z, y)`` for ``s`` inside ``domain(loss, y)``.
+
+    Examples
+    --------
+    >>> from adasadmm import Squared, losses
+    >>> losses.conjugate(Squared(), 2.0, 1.0)  # s^2 / 2 + s y
+    4.0
+    """
 
 
 @generic
 def domain(loss, y):
-    """The interval ``(low, high)`` where the conjugate is finite."""
+    """The interval ``(low, high)`` where the conjugate is finite.
+
+    Examples
+    --------
+    >>> from adasadmm import Hinge, losses
+    >>> losses.domain(Hinge(), 1.0)
+    (-1.0, 0.0)
+    """
 
 
 @generic
 def curvature(loss):
-    """The largest second derivative in ``z``: for losses without kinks that have one."""
+    """The largest second derivative in ``z``: for losses without kinks that have one.
+
+    Examples
+    --------
+    >>> from adasadmm import Logistic, losses
+    >>> losses.curvature(Logistic())
+    0.25
+    """
 
 
 @functools.singledispatch
 def check(loss, y: np.ndarray) -> None:
-    """Raise ``ValueError`` where the loss cannot take these targets, or has an impossible parameter."""
+    """Raise ``ValueError`` if the loss cannot take these targets, or has an impossible parameter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import Hinge, losses
+    >>> losses.check(Hinge(), np.array([0.0, 1.0]))
+    Traceback (most recent call last):
+    ValueError: y must hold labels -1 and +1 for Hinge, got 0
+    """
 
 
 @functools.singledispatch
 def takes_labels(loss) -> bool:
-    """Whether the targets are labels -1 and +1: then the loss is one for classification."""
+    """Whether the targets are labels -1 and +1: then the loss is one for classification.
+
+    Examples
+    --------
+    >>> from adasadmm import Hinge, Squared, losses
+    >>> losses.takes_labels(Hinge()), losses.takes_labels(Squared())
+    (True, False)
+    """
     return False
 
 

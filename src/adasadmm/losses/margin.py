@@ -12,7 +12,15 @@ from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, s
 
 
 class Hinge(NamedTuple):
-    """``max(0, 1 - y z)`` for labels -1 and +1."""
+    """``max(0, 1 - y z)`` for labels -1 and +1: the loss of the support vector machine.
+
+
+    Examples
+    --------
+    >>> from adasadmm import Hinge, losses
+    >>> losses.value(Hinge(), 0.25, 1.0), losses.slope(Hinge(), 0.25, 1.0)
+    (0.75, -1.0)
+    """
 
 
 @value.register
@@ -45,7 +53,15 @@ def hinge_domain(loss: Hinge, y):
 
 
 class SquaredHinge(NamedTuple):
-    """``max(0, 1 - y z)^2`` for labels -1 and +1."""
+    """``max(0, 1 - y z)^2`` for labels -1 and +1.
+
+
+    Examples
+    --------
+    >>> from adasadmm import SquaredHinge, losses
+    >>> losses.value(SquaredHinge(), 0.5, 1.0), losses.slope(SquaredHinge(), 0.5, 1.0)
+    (0.25, -1.0)
+    """
 
 
 @value.register
@@ -84,7 +100,15 @@ def squared_hinge_curvature(loss: SquaredHinge):
 
 
 class Logistic(NamedTuple):
-    """``log(1 + exp(-y z))`` for labels -1 and +1."""
+    """``log(1 + exp(-y z))`` for labels -1 and +1: the loss of logistic regression.
+
+
+    Examples
+    --------
+    >>> from adasadmm import Logistic, losses
+    >>> round(losses.value(Logistic(), 0.0, 1.0), 4), losses.slope(Logistic(), 0.0, 1.0)
+    (0.6931, -0.5)
+    """
 
 
 @value.register

@@ -12,7 +12,15 @@ from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, s
 
 
 class Squared(NamedTuple):
-    """``(z - y)^2 / 2``."""
+    """``(z - y)^2 / 2``.
+
+
+    Examples
+    --------
+    >>> from adasadmm import Squared, losses
+    >>> losses.value(Squared(), 3.0, 1.0), losses.slope(Squared(), 3.0, 1.0)
+    (2.0, 2.0)
+    """
 
 
 @value.register
@@ -49,7 +57,19 @@ def squared_curvature(loss: Squared):
 
 
 class Huber(NamedTuple):
-    """``r^2 / 2`` for ``|r| <= delta``, else ``delta (|r| - delta / 2)``, with ``r = z - y``."""
+    """``r^2 / 2`` for ``|r| <= delta``, else ``delta (|r| - delta / 2)``, with ``r = z - y``.
+
+    Parameters
+    ----------
+    delta : float, default=1.0
+        The residual at which the loss becomes linear.
+
+    Examples
+    --------
+    >>> from adasadmm import Huber, losses
+    >>> losses.value(Huber(1.0), 0.5, 0.0), losses.value(Huber(1.0), 3.0, 0.0)
+    (0.125, 2.5)
+    """
 
     delta: float = 1.0
 
@@ -95,7 +115,19 @@ def huber_check(loss, y):
 
 
 class EpsilonInsensitive(NamedTuple):
-    """``max(0, |z - y| - epsilon)``."""
+    """``max(0, |z - y| - epsilon)``: the loss of support vector regression.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Residuals up to this size cost nothing.
+
+    Examples
+    --------
+    >>> from adasadmm import EpsilonInsensitive, losses
+    >>> losses.value(EpsilonInsensitive(0.5), 2.0, 1.0), losses.value(EpsilonInsensitive(0.5), 1.25, 1.0)
+    (0.5, 0.0)
+    """
 
     epsilon: float = 0.1
 
@@ -140,7 +172,19 @@ def epsilon_insensitive_check(loss, y):
 
 
 class Quantile(NamedTuple):
-    """``max(q r, (q - 1) r)`` with ``r = y - z``: its minimiser is the q-quantile."""
+    """``max(q r, (q - 1) r)`` with ``r = y - z``: its minimiser is the q-quantile.
+
+    Parameters
+    ----------
+    q : float, default=0.5
+        Between 0 and 1; 0.5 is the median.
+
+    Examples
+    --------
+    >>> from adasadmm import Quantile, losses
+    >>> losses.value(Quantile(0.75), 0.0, 1.0), losses.value(Quantile(0.75), 1.0, 0.0)
+    (0.75, 0.25)
+    """
 
     q: float = 0.5
 
@@ -181,7 +225,15 @@ def quantile_check(loss, y):
 
 
 class Poisson(NamedTuple):
-    """``exp(z) - y z`` for counts ``y >= 0``."""
+    """``exp(z) - y z`` for counts ``y >= 0``: Poisson regression with a logarithmic link.
+
+
+    Examples
+    --------
+    >>> from adasadmm import Poisson, losses
+    >>> losses.value(Poisson(), 0.0, 2.0), losses.slope(Poisson(), 0.0, 2.0)
+    (1.0, -1.0)
+    """
 
 
 @value.register

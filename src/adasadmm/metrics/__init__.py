@@ -9,6 +9,16 @@
 A metric of your own is a ``NamedTuple`` of settings and three functions registered for it and for its state:
 ``start(metric, d)`` gives the state (a ``NamedTuple`` of arrays), ``observe(state, g)`` updates it in place,
 ``apply(state, x, out)`` writes ``H x``. The solver adds ``a I``.
+
+Examples
+--------
+>>> import numpy as np
+>>> from adasadmm import Diagonal, metrics
+>>> state, out = metrics.start(Diagonal(), 2), np.empty(2)
+>>> metrics.observe(state, np.array([3.0, -1.0]))
+>>> metrics.apply(state, np.array([1.0, 2.0]), out)
+>>> out
+array([3., 2.])
 """
 
 from __future__ import annotations

@@ -14,27 +14,75 @@ __all__ = ["Operator", "apply", "observe", "observe_at", "solve", "start"]
 
 @generic
 def start(metric, d):
-    """The state of a metric that has seen nothing."""
+    """The state of a metric that has seen no gradient.
+
+    Examples
+    --------
+    >>> from adasadmm import Diagonal, metrics
+    >>> metrics.start(Diagonal(), 2).squares
+    array([0., 0.])
+    """
 
 
 @generic
 def observe(H, g):
-    """H_{t-1} becomes H_t."""
+    """Update the state by a gradient, in place: H_{t-1} becomes H_t.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import Diagonal, metrics
+    >>> state = metrics.start(Diagonal(), 2)
+    >>> metrics.observe(state, np.array([3.0, -1.0]))
+    >>> state.squares
+    array([9., 1.])
+    """
 
 
 @generic
 def apply(H, x, out):
-    """``out = H x``, without ``a I``."""
+    """``out = H x``, without ``a I``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import Diagonal, metrics
+    >>> state, out = metrics.start(Diagonal(), 2), np.empty(2)
+    >>> metrics.observe(state, np.array([3.0, -1.0]))
+    >>> metrics.apply(state, np.array([1.0, 2.0]), out)
+    >>> out
+    array([3., 2.])
+    """
 
 
 @generic
 def observe_at(H, j, g, a):
-    """Coordinate j of a diagonal metric: ``H_jj`` after g_j was seen, with ``a``."""
+    """Update coordinate j of a diagonal metric by g_j, and return ``H_jj`` with ``a``.
+
+    Examples
+    --------
+    >>> from adasadmm import Diagonal, metrics
+    >>> float(metrics.observe_at(metrics.start(Diagonal(), 2), 0, 3.0, 1.0))
+    4.0
+    """
 
 
 @generic
 def solve(H, a, inverse_eta, Q, rhs, out):
-    """Solve ``(inverse_eta (a I + H) + Q) out = rhs``."""
+    """Solve ``(inverse_eta (a I + H) + Q) out = rhs``; conjugate gradients, unless a metric has its own method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import Diagonal, metrics
+    >>> from adasadmm.linalg import matrices, quadratics
+    >>> Q = quadratics.exact(matrices.as_csr([[1.0, -1.0]], "A"), 1.0, np.zeros(2))  # A'A
+    >>> state, out = metrics.start(Diagonal(), 2), np.empty(2)
+    >>> metrics.observe(state, np.array([3.0, 1.0]))
+    >>> metrics.solve(state, 1.0, 1.0, Q, np.array([4.0, 2.0]), out)
+    >>> out.round(6)
+    array([1., 1.])
+    """
 
 
 class Operator(NamedTuple):

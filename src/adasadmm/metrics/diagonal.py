@@ -13,7 +13,14 @@ __all__ = ["Diagonal", "Identity", "Isotropic", "Scaled"]
 
 
 class Identity(NamedTuple):
-    """``H = I``; ``a`` is not used."""
+    """``H = I``, the metric of SADMM; ``a`` is not used.
+
+    Examples
+    --------
+    >>> from adasadmm import AdaSADMM, Identity
+    >>> AdaSADMM(Identity(), eta=0.1).metric
+    Identity()
+    """
 
 
 class IdentityState(NamedTuple):
@@ -40,9 +47,18 @@ class Scaled(NamedTuple):
 
 
 class Diagonal(NamedTuple):
-    """``H_t = a I + diag(s_t)``.
+    """``H_t = a I + diag(s_t)`` with ``s_tj = sqrt(g_1j^2 + ... + g_tj^2)``, the paper's diagonal metric.
 
-    ``s_tj = sqrt(g_1j^2 + ... + g_tj^2)``.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import Diagonal, metrics
+    >>> state, out = metrics.start(Diagonal(), 2), np.empty(2)
+    >>> metrics.observe(state, np.array([3.0, 1.0]))
+    >>> metrics.observe(state, np.array([4.0, 0.0]))
+    >>> metrics.apply(state, np.ones(2), out)
+    >>> out
+    array([5., 1.])
     """
 
 

@@ -21,17 +21,23 @@ SMALL = 1e-3  # entries of a gradient below this, in units of what moves the lag
 
 
 class Full(NamedTuple):
-    """``H_t = a I + G_t^{1/2}``.
-
-    ``G_t = g_1 g_1' + ... + g_t g_t'``.
+    """``H_t = a I + G_t^{1/2}`` with ``G_t = g_1 g_1' + ... + g_t g_t'``, the paper's full metric.
 
     Parameters
     ----------
-    refresh : float
+    refresh : float, default=0.0
         0 takes the root at every step, as the paper does. Otherwise the root of an earlier G_s serves until
         ``sum_{s < r <= t} |P^{-1} g_r|^2 > refresh d``, ``P = a I + G_s^{1/2}``; then
         ``G_t <= (1 + refresh d) P^2``, and Theorem 3 holds with its first term times ``sqrt(1 + refresh d)``. Entries
         of g_r that hardly count enter the sum by a bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import AdaSADMM, Full, L1, Problem, Squared, solve
+    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(0.1), A=[[1.0, -1.0]])
+    >>> solve(problem, AdaSADMM(Full(refresh=0.05)), epochs=50).w_mean.shape
+    (2,)
     """
 
     refresh: float = 0.0

@@ -12,22 +12,54 @@ from .._core.jit import compiled, generic
 
 @generic
 def value(penalty, v):
-    """The penalty at ``v``; 0 for a set."""
+    """The penalty at ``v``; 0 for a set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, penalties
+    >>> float(penalties.value(L1(2.0), np.array([3.0, -4.0])))
+    14.0
+    """
 
 
 @generic
 def prox(penalty, x, tau, out):
-    """``argmin_v penalty(v) + |v - x|^2 / (2 tau)``, written to ``out`` (which may be ``x`` itself)."""
+    """``argmin_v penalty(v) + |v - x|^2 / (2 tau)``, written to ``out`` (which may be ``x`` itself).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, penalties
+    >>> v = np.array([3.0, 0.5, -2.0])
+    >>> penalties.prox(L1(1.0), v, 1.0, v)
+    >>> v
+    array([ 2.,  0., -1.])
+    """
 
 
 @generic
 def prox_at(penalty, k, x, tau):
-    """The prox of coordinate k alone, at the number ``x``: for penalties that are a sum over coordinates."""
+    """The prox of coordinate k alone, at the number ``x``: for penalties that are a sum over coordinates.
+
+    Examples
+    --------
+    >>> from adasadmm import L1, penalties
+    >>> penalties.prox_at(L1(1.0), 0, 3.0, 0.5)
+    2.5
+    """
 
 
 @generic
 def dual_prox_at(penalty, k, x, beta):
-    """``x + beta v`` with the v that is the prox at ``-x / beta``: theta_{t+1} for ``x = theta_t - beta (A w - b)``."""
+    """``x + beta v`` with the v that is the prox at ``-x / beta``: theta_{t+1} for ``x = theta_t - beta (A w - b)``.
+
+    Examples
+    --------
+    >>> from adasadmm import L1, penalties
+    >>> penalties.dual_prox_at(L1(1.0), 0, 3.0, 0.5)
+    1.0
+    """
 
 
 @dual_prox_at.register(object)
@@ -53,12 +85,28 @@ def total_value(penalty, v):
 
 @generic
 def conjugate(penalty, s):
-    """``sup_v <s, v> - penalty(v)`` for ``s`` inside the domain."""
+    """``sup_v <s, v> - penalty(v)`` for ``s`` inside the domain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L2Squared, penalties
+    >>> penalties.conjugate(L2Squared(2.0), np.array([3.0, -4.0]))
+    6.25
+    """
 
 
 @generic
 def domain(penalty, s):
-    """The point nearest to ``s`` where the conjugate is finite: ``s`` itself if it is finite everywhere."""
+    """The point nearest to ``s`` where the conjugate is finite: ``s`` itself if it is finite everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, penalties
+    >>> penalties.domain(L1(1.0), np.array([3.0, -0.5]))
+    array([ 1. , -0.5])
+    """
 
 
 def everywhere(penalty, s):
@@ -71,7 +119,15 @@ def everywhere(penalty, s):
 
 @functools.singledispatch
 def check(penalty, m: int) -> None:
-    """Raise ``ValueError`` where a penalty of ``m`` rows has an impossible parameter or shape."""
+    """Raise ``ValueError`` if a penalty of ``m`` rows has an impossible parameter or shape.
+
+    Examples
+    --------
+    >>> from adasadmm import L1, penalties
+    >>> penalties.check(L1(-1.0), 3)
+    Traceback (most recent call last):
+    ValueError: nu of L1 must be >= 0 and finite, got -1.0
+    """
 
 
 def indices(rows: Any, name: str, m: int | None = None) -> np.ndarray:

@@ -26,7 +26,15 @@ from ._generic import (
 
 
 class Zero(NamedTuple):
-    """No penalty."""
+    """No penalty: ``phi = 0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import Zero, penalties
+    >>> penalties.value(Zero(), np.array([3.0, -4.0]))
+    0.0
+    """
 
 
 @value.register
@@ -53,7 +61,24 @@ def zero_domain(penalty: Zero, s):
 
 
 class L1(NamedTuple):
-    """``nu sum_k weights_k |v_k|``; no weights means 1."""
+    """``nu sum_k weights_k |v_k|``: with the incidence matrix of a graph as A, the graph-guided fused lasso.
+
+    Parameters
+    ----------
+    nu : float
+        The strength, not negative.
+    weights : array of shape (p,), optional
+        A weight for each coordinate of v; 1 by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, penalties
+    >>> float(penalties.value(L1(2.0), np.array([3.0, -4.0])))
+    14.0
+    >>> float(penalties.value(L1(2.0, weights=np.array([1.0, 0.5])), np.array([3.0, -4.0])))
+    10.0
+    """
 
     nu: float
     weights: Any = None
@@ -100,7 +125,20 @@ def l1_check(penalty, m):
 
 
 class L2Squared(NamedTuple):
-    """``nu/2 |v|^2``."""
+    """``nu/2 |v|^2``.
+
+    Parameters
+    ----------
+    nu : float
+        The strength, not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L2Squared, penalties
+    >>> float(penalties.value(L2Squared(2.0), np.array([3.0, -4.0])))
+    25.0
+    """
 
     nu: float
 
@@ -137,7 +175,22 @@ def l2_squared_check(penalty, m):
 
 
 class ElasticNet(NamedTuple):
-    """``nu (l1_ratio |v|_1 + (1 - l1_ratio)/2 |v|^2)``."""
+    """``nu (l1_ratio |v|_1 + (1 - l1_ratio)/2 |v|^2)``.
+
+    Parameters
+    ----------
+    nu : float
+        The strength, not negative.
+    l1_ratio : float, default=0.5
+        1 is the L1 norm, 0 the squared L2 norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import ElasticNet, penalties
+    >>> float(penalties.value(ElasticNet(2.0, l1_ratio=0.5), np.array([3.0, -4.0])))
+    19.5
+    """
 
     nu: float
     l1_ratio: float = 0.5
@@ -193,8 +246,18 @@ class GroupL2(_GroupFields):
     Parameters
     ----------
     nu : float
+        The strength, not negative.
     groups : sequence of index arrays
+        The coordinates of each group.
     weights : array of shape (groups,), optional
+        A weight for each group; 1 by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import GroupL2, penalties
+    >>> float(penalties.value(GroupL2(2.0, groups=[[0, 1]]), np.array([3.0, -4.0, 7.0])))
+    10.0
     """
 
     __slots__ = ()

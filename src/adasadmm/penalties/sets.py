@@ -14,7 +14,17 @@ from ._generic import check, conjugate, domain, everywhere, prox, prox_at, value
 
 
 class NonNegative(NamedTuple):
-    """The set ``v >= 0``."""
+    """The set ``v >= 0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import NonNegative, penalties
+    >>> v = np.empty(2)
+    >>> penalties.prox(NonNegative(), np.array([3.0, -4.0]), 1.0, v)
+    >>> v
+    array([3., 0.])
+    """
 
 
 @prox_at.register
@@ -36,7 +46,22 @@ def non_negative_domain(penalty: NonNegative, s):
 
 
 class Box(NamedTuple):
-    """The set ``lower <= v <= upper``; bounds are numbers or one for each coordinate, and may be infinite."""
+    """The set ``lower <= v <= upper``.
+
+    Parameters
+    ----------
+    lower, upper : float or array of shape (p,)
+        The bounds, for all coordinates or for each; they may be infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import Box, penalties
+    >>> v = np.empty(2)
+    >>> penalties.prox(Box(-1.0, np.inf), np.array([3.0, -4.0]), 1.0, v)
+    >>> v
+    array([ 3., -1.])
+    """
 
     lower: Any
     upper: Any
@@ -78,7 +103,22 @@ def box_check(penalty, m):
 
 
 class L2Ball(NamedTuple):
-    """The set ``|v| <= radius``."""
+    """The set ``|v| <= radius``.
+
+    Parameters
+    ----------
+    radius : float, default=1.0
+        Not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L2Ball, penalties
+    >>> v = np.empty(2)
+    >>> penalties.prox(L2Ball(1.0), np.array([3.0, -4.0]), 1.0, v)
+    >>> v.round(6)
+    array([ 0.6, -0.8])
+    """
 
     radius: float = 1.0
 
@@ -114,7 +154,22 @@ def l2_ball_check(penalty, m):
 
 
 class Simplex(NamedTuple):
-    """The set ``v >= 0, sum v = total``."""
+    """The set ``v >= 0, sum v = total``.
+
+    Parameters
+    ----------
+    total : float, default=1.0
+        Not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import Simplex, penalties
+    >>> v = np.empty(3)
+    >>> penalties.prox(Simplex(), np.array([1.0, 0.5, -4.0]), 1.0, v)
+    >>> v
+    array([0.75, 0.25, 0.  ])
+    """
 
     total: float = 1.0
 

@@ -16,12 +16,20 @@ from .sets import SETS
 
 
 class Stack(NamedTuple):
-    """Several penalties, each on its own rows of ``v``; rows that none of them takes are free.
+    """Several penalties, each on its own rows of ``v``; rows that belong to none of them are free.
 
     Parameters
     ----------
     parts : sequence of (penalty, rows)
-        ``rows`` is an index array or a slice. No row may be taken twice.
+        ``rows`` is an index array, a mask or a slice. No row may belong to two parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, L2Squared, Stack, penalties
+    >>> both = Stack([(L1(1.0), slice(0, 2)), (L2Squared(1.0), [2])])
+    >>> float(penalties.value(both, np.array([3.0, -4.0, 2.0])))
+    9.0
     """
 
     parts: Sequence
@@ -64,7 +72,16 @@ def parts_of(penalty: Any, p: int) -> list[tuple[Any, np.ndarray]]:
 
 
 def violation(penalty: Any, v: np.ndarray) -> float:
-    """How far outside a set the point lies (largest coordinate of the difference); 0 for a penalty."""
+    """How far a point lies outside a set: the largest coordinate of the difference; 0 for a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, NonNegative, penalties
+    >>> v = np.array([3.0, -4.0])
+    >>> penalties.violation(NonNegative(), v), penalties.violation(L1(1.0), v)
+    (4.0, 0.0)
+    """
     if isinstance(penalty, Stack):
         return max((violation(part, v[rows]) for part, rows in penalty.parts), default=0.0)
     if isinstance(penalty, PENALTIES) or not len(v):

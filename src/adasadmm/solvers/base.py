@@ -27,7 +27,15 @@ Slopes = Any  # an array for rows in memory, else a function of a block and of w
 
 
 class Point(NamedTuple):
-    """The iterates w, v and theta."""
+    """The iterates w, v and theta.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm.solvers import Point
+    >>> Point(w=np.zeros(2), v=np.zeros(1), theta=np.zeros(1)).w
+    array([0., 0.])
+    """
 
     w: np.ndarray
     v: np.ndarray
@@ -35,7 +43,14 @@ class Point(NamedTuple):
 
 
 class Monitor(NamedTuple):
-    """What the trace records about a run beside objective and primal residual; NaN if a method has no such number."""
+    """What the trace records about a run beside objective and primal residual; NaN if a method has no such number.
+
+    Examples
+    --------
+    >>> from adasadmm.solvers import Monitor
+    >>> Monitor(iteration=10, eta=0.5)
+    Monitor(iteration=10, eta=0.5, dual_residual=nan)
+    """
 
     iteration: int
     eta: float = math.nan
@@ -192,7 +207,15 @@ class Run(ABC):
 
 
 def check_fits(solver: Solver, problem: Problem) -> None:
-    """Raise before any work if a solver cannot be used for a problem."""
+    """Raise before any work if a solver cannot be used for a problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import ALM, L1, Problem, Squared
+    >>> from adasadmm.solvers import check_fits
+    >>> check_fits(ALM(), Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(0.1), A=[[1.0, -1.0]]))
+    """
     if not isinstance(solver, Solver):
         raise TypeError(f"solver must be a solver of adasadmm, such as AdaSADMM() or ALM(), got {solver!r}")
     name = type(solver).__name__

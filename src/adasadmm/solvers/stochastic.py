@@ -189,7 +189,17 @@ class StochasticRun(Run):
 
 
 def slopes_at(problem: Problem, w: np.ndarray) -> Slopes:
-    """The slope of each row's loss at w: an array for rows in memory, else a function of a block."""
+    """The slope of each row's loss at w: an array for rows in memory, else a function of a block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, Problem, Squared
+    >>> from adasadmm.solvers import slopes_at
+    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(0.1), A=[[1.0, -1.0]])
+    >>> slopes_at(problem, np.array([1.0, 1.0]))
+    array([ 0., -2.])
+    """
     if problem.source is None:
         return duality.slopes(problem, problem.predictions(w))
     return SlopesAt(problem.loss, w)

@@ -18,7 +18,18 @@ __all__ = ["Batches", "Iterations", "Round", "Visit", "Work", "halves"]
 
 
 class Batches(NamedTuple):
-    """Rows of a block in the order of ``samples``; each iteration takes the next ``batch_size`` of them."""
+    """Rows of a block in the order of ``samples``; each iteration takes the next ``batch_size`` of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, Problem, Squared
+    >>> from adasadmm.solvers import Batches
+    >>> problem = Problem(np.eye(3), [1.0, 2.0, 3.0], loss=Squared(), penalty=L1(0.1), A=[[1.0, -1.0, 0.0]])
+    >>> work = Batches(problem.rows, np.array([2, 0, 1]), batch_size=2)
+    >>> work.y, work.iterations
+    (array([3., 1., 2.]), 2)
+    """
 
     block: Block
     samples: np.ndarray
@@ -58,7 +69,14 @@ class Batches(NamedTuple):
 
 
 class Iterations(NamedTuple):
-    """Iterations that use all rows of the problem."""
+    """Iterations that use all rows of the problem.
+
+    Examples
+    --------
+    >>> from adasadmm.solvers import Iterations
+    >>> Iterations(5).split(2)
+    (Iterations(number=2), Iterations(number=3))
+    """
 
     number: int
 
@@ -87,7 +105,16 @@ class Visit(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The rows that each lane visits before the lanes are averaged, and what determines their order."""
+    """The rows that each lane visits before the lanes are averaged, and what determines their order.
+
+    Examples
+    --------
+    >>> from adasadmm.solvers import Round
+    >>> from adasadmm.solvers.work import Visit
+    >>> two_lanes = (Visit(partition=0, rows=100, first=0, last=50),), (Visit(partition=1, rows=80, first=0, last=50),)
+    >>> Round(two_lanes, epoch=0, seed=0, shuffled=True).length
+    100
+    """
 
     visits: tuple[tuple[Visit, ...], ...]
     epoch: int

@@ -12,13 +12,32 @@ MAX_MESSAGES = 10  # the number of faults whose messages are kept; all of them a
 
 
 class SourceError(ValueError):
-    """Rows cannot be read; the message names the file, the line or row group, and the value."""
+    """Rows cannot be read; the message names the file, the line or row group, and the value.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from adasadmm import sources
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "train.csv"
+    >>> _ = path.write_text("age,height,bought\\n31,tall,yes\\n")
+    >>> try:
+    ...     list(sources.csv(path, target="bought").blocks())
+    ... except sources.SourceError as error:
+    ...     print(str(error)[-59:])
+    'height' holds 'tall', which is not a number: '31,tall,yes'
+    """
 
 
 class BadRow(SourceError):
     """A single row cannot be read.
 
     ``on_bad_row="skip"`` would leave the row out; ``remedy`` names the setting, if any, that solves the problem better.
+
+    Examples
+    --------
+    >>> from adasadmm import sources
+    >>> sources.BadRow("rows.csv, line 3: 'n/a' is no number", remedy="missing").remedy
+    'missing'
     """
 
     def __init__(self, message: str, remedy: str | None = None) -> None:
@@ -27,7 +46,14 @@ class BadRow(SourceError):
 
 
 class SourceWarning(UserWarning):
-    """Rows were skipped."""
+    """Rows were skipped.
+
+    Examples
+    --------
+    >>> from adasadmm import sources
+    >>> issubclass(sources.SourceWarning, UserWarning)
+    True
+    """
 
 
 class RawBlock(NamedTuple):
