@@ -77,6 +77,11 @@ WRONG_LOSSES = {
     "a prox of nan": ("prox", lambda loss, z, tau, y: math.nan, "prox of Mine is wrong: .* nan"),
     "a conjugate that is too small": ("conjugate", lambda loss, s, y: s * y - 0.01, "conjugate of Mine is wrong"),
     "a conjugate of another loss": ("conjugate", lambda loss, s, y: -s * y, "conjugate of Mine is wrong"),
+    "a conjugate that is too large at 0": (
+        "conjugate",
+        lambda loss, s, y: s * y if s else 1e9,
+        "conjugate of Mine is wrong: at s=0",
+    ),
     "a domain that is too large": ("domain", lambda loss, y: (-1.001, 1.001), "domain, from -1.001 .* is too large"),
     "a domain without end": ("domain", lambda loss, y: (-INFINITE, INFINITE), "is too large"),
     "an empty domain": ("domain", lambda loss, y: (1.0, -1.0), "domain of Mine is wrong"),

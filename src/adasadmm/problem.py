@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from . import losses, penalties
-from ._core.jit import is_registered
 from .linalg import matrices, products
 from .linalg.matrices import CSR, as_csr, as_vector, to_scipy
 from .losses.gates import as_loss
@@ -22,6 +21,7 @@ from .penalties.coupling import v_step
 from .penalties.gates import as_gamma, as_penalty, as_set
 from .sources import RawBlock, Source, blocks
 from .sources._calls import Memory, OnConvertedBlocks, OnSingleBlock, Work
+from .sources._sums import loss_levels, mean_losses
 from .sources.blocks import Block, BlockConverter
 
 __all__ = ["Block", "Problem"]
@@ -267,7 +267,7 @@ class Problem:
 
     def _loss_at(self, points: Sequence[np.ndarray]) -> list[float]:
         values = np.zeros(len(points))
-        for found in self.each(_mean_losses, self.loss, self.n, points):
+        for found in self.each(mean_losses, self.loss, self.n, points):
             values += found
         return values.tolist()
 
@@ -284,7 +284,7 @@ class Problem:
     @functools.cached_property
     def _loss_levels(self) -> np.ndarray:
         """The mean loss at w = 0, and the least possible one; both in one pass."""
-        return sum(self.each(_loss_levels, self.loss, self.n), np.zeros(2))
+        return sum(self.each(loss_levels, self.loss, self.n), np.zeros(2))
 
     def ridge_value(self, w: np.ndarray) -> float:
         return 0.5 * float(self.gamma @ (w * w))
@@ -398,21 +398,3 @@ class Problem:
     def v_step(self) -> tuple[Any, Any, float]:
         """B and the penalty in the form that Algorithm 1 uses, and the factor of tau in the penalty's prox."""
         return v_step(self.penalty, self.B, self.p)
-
-
-def _loss_levels(block: Block, remembered: dict, loss: Any, n: int) -> np.ndarray:
-    """The contribution of one block to the mean loss at w = 0, and to the least possible mean loss."""
-    zero = np.zeros(len(block.y))
-    at_zero, least = float(losses.mean_value(loss, zero, block.y, block.c)), 0.0
-    if is_registered(losses.conjugate, loss):  # inf_z loss(z) = -loss*(0)
-        least = -float(losses.mean_conjugate(loss, zero, block.y, block.c))
-    return len(zero) / n * np.array([at_zero, least])
-
-
-def _mean_losses(block: Block, remembered: dict, loss: Any, n: int, points: Sequence[np.ndarray]) -> np.ndarray:
-    """The contribution of one block to the mean loss at each point."""
-    z, values = np.empty(len(block.y)), np.empty(len(points))
-    for k, w in enumerate(points):
-        products.product(block.X, w, z)
-        values[k] = len(z) / n * float(losses.mean_value(loss, z, block.y, block.c))
-    return values

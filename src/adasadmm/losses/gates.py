@@ -23,6 +23,7 @@ FAR_POINTS = (-1e6, -1e3, -30.0, 30.0, 1e3, 1e6)  # reveal a domain that is too 
 STEPS = (0.1, 1.0, 7.0)  # tau of the prox
 NEAR = 1e-5  # the relative step of a difference quotient
 LOOSE, TIGHT = 1e-3, 1e-9  # relative tolerances: of difference quotients and proxes; of Fenchel's inequality
+ROUGH = 0.2  # of the least loss, which a grid finds only roughly
 
 _tried: set[tuple] = set()
 
@@ -107,6 +108,8 @@ def _check_conjugate(loss: Any, y: float) -> None:
     if np.shape(ends) != (2,) or not ends[0] <= ends[1]:
         raise _wrong(loss, domain, f"for y={y:g} it is {ends}, not an interval (low, high)")
     low, high = float(ends[0]), float(ends[1])
+    if low <= 0.0 <= high:
+        _check_least_value(loss, y)
     for s in _slopes_inside(loss, y, low, high):
         bound = _number(conjugate, loss, s, y)
         if bound is None or math.isnan(bound):
@@ -122,6 +125,21 @@ def _check_conjugate(loss: Any, y: float) -> None:
                     f"at s={s:g}, y={y:g} it is {bound:g}, but s z - losses.value(z, y) is {s * z - found:g} at "
                     f"z={z:g}; or losses.domain, from {low:g} to {high:g}, is too large",
                 )
+
+
+def _check_least_value(loss: Any, y: float) -> None:
+    """``-conjugate(0)`` is the least possible loss, which relative gaps are measured from."""
+    bound = _number(conjugate, loss, 0.0, y)
+    grid = (y + z for z in np.linspace(-8.0, 8.0, 65))
+    found = [_number(value, loss, float(z), y) for z in (*grid, *POINTS, *FAR_POINTS)]
+    least = min((each for each in found if each is not None), default=math.nan)
+    if bound is not None and -bound < least - ROUGH * (1.0 + abs(least)):
+        raise _wrong(
+            loss,
+            conjugate,
+            f"at s=0, y={y:g} it is {bound:g}, but losses.value is nowhere near {-bound:g}: "
+            f"the least value found is {least:g}",
+        )
 
 
 def _slopes_inside(loss: Any, y: float, low: float, high: float) -> Iterator[float]:

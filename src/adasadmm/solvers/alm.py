@@ -18,6 +18,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -193,7 +194,8 @@ class AugmentedLagrangianRun(Run):
     def _minimise(self) -> int:
         """w, and the z, v and theta that belong to it; returns the number of Newton steps."""
         for step in range(MOST_STEPS + 1):
-            gradient = self._gradient()
+            pulls = side_by_side(partial(pull_of_rows, self._envelopes(), self.z, self.problem.d), self.pieces)
+            gradient = self._gradient(sum(pulls) / self.problem.n)
             if step == MOST_STEPS or (step > 0 and self._excess(gradient) <= self.allowed):
                 break
             p = -self._newton_step(gradient, step)
@@ -210,16 +212,8 @@ class AugmentedLagrangianRun(Run):
         pairs = (self.Xw, self.z), (self.Aw, self.v + self.problem.b)
         return all(np.max(np.abs(a - b), initial=0.0) <= ROUNDING * np.max(np.abs(a), initial=0.0) for a, b in pairs)
 
-    def _gradient(self) -> np.ndarray:
-        """The gradient of psi; also sets z, v and the theta that would follow."""
-        envelopes = self._envelopes()
-
-        def of(rows: slice) -> np.ndarray:
-            out = np.zeros(self.problem.d)
-            pull_of_rows(envelopes, self.z, rows.start, rows.stop, out)
-            return out
-
-        pull = sum(side_by_side(of, self.pieces)) / self.problem.n
+    def _gradient(self, pull: np.ndarray) -> np.ndarray:
+        """The gradient of psi from that of the rows' part; also sets v and the theta that would follow."""
         self.v[:], self.theta_next[:] = self._constraint(self.Aw)
         return pull + self.problem.gamma * self.w - self.problem.times_A_transposed(self.theta_next)
 
@@ -242,12 +236,10 @@ class AugmentedLagrangianRun(Run):
         envelopes = self._envelopes()
 
         def slope(length: float) -> float:
-            def of(rows: slice) -> float:
-                return slope_of_rows(envelopes, Xp, length, rows.start, rows.stop)
-
+            of_rows = side_by_side(partial(slope_of_rows, envelopes, Xp, length), self.pieces)
             _, theta = self._constraint(self.Aw + length * Ap)
             ridge = self.problem.gamma * (self.w + length * p)
-            return sum(side_by_side(of, self.pieces)) / self.problem.n + float(ridge @ p) - float(theta @ Ap)
+            return sum(of_rows) / self.problem.n + float(ridge @ p) - float(theta @ Ap)
 
         slope_high = slope(1.0)
         if not slope_high > -STEEP * first_slope:
@@ -264,12 +256,8 @@ class AugmentedLagrangianRun(Run):
 
     def _curved_rows(self, times: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows that Newton's matrix is made of, and their weights in it."""
-        curvature, envelopes = np.empty_like(self.z), self._envelopes()
-
-        def of(rows: slice) -> None:
-            curvature_of_rows(envelopes, self.z, rows.start, rows.stop, curvature)
-
-        side_by_side(of, self.pieces)
+        curvature = np.empty_like(self.z)
+        side_by_side(partial(curvature_of_rows, self._envelopes(), self.z, curvature), self.pieces)
         rows = np.flatnonzero(curvature)
         n, d = self.problem.n, self.problem.d
         affordable = PASSES * 2 * n * n // max(1, matrices.size(self.problem.rows.X))

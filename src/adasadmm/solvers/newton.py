@@ -48,20 +48,22 @@ class Envelopes(NamedTuple):
 
 
 @compiled
-def pull_of_rows(e, z, first, last, out):
-    """``z``, each row's prox, and ``out += X'C s`` with the slopes s of the envelopes."""
-    for i in range(first, last):
+def pull_of_rows(e, z, d, rows):
+    """Write each row's prox to ``z``; returns ``X'C s`` with the slopes s of the envelopes. ``rows`` is a slice."""
+    out = np.zeros(d)
+    for i in range(rows.start, rows.stop):
         target = e.Xw[i] + e.u[i]
         z[i] = losses.prox(e.loss, target, 1.0 / e.beta_z, e.block.y[i])
         slope = e.block.c[i] * e.beta_z * (target - z[i])
         if slope != 0.0:
             add_row(e.block.X, i, slope, out)
+    return out
 
 
 @compiled
-def curvature_of_rows(e, z, first, last, out):
+def curvature_of_rows(e, z, out, rows):
     """The second derivative of each row's envelope over beta_z, with its weight: 1 - the derivative of the prox."""
-    for i in range(first, last):
+    for i in range(rows.start, rows.stop):
         target = e.Xw[i] + e.u[i]
         step = PROBE * (abs(target) + abs(target - z[i])) + TINY
         curvature = 1.0 - (losses.prox(e.loss, target + step, 1.0 / e.beta_z, e.block.y[i]) - z[i]) / step
@@ -69,10 +71,10 @@ def curvature_of_rows(e, z, first, last, out):
 
 
 @compiled
-def slope_of_rows(e, Xp, length, first, last):
+def slope_of_rows(e, Xp, length, rows):
     """The derivative of the rows' part of psi along p after a step of this length, times n."""
     total = 0.0
-    for i in range(first, last):
+    for i in range(rows.start, rows.stop):
         target = e.Xw[i] + length * Xp[i] + e.u[i]
         z = losses.prox(e.loss, target, 1.0 / e.beta_z, e.block.y[i])
         total += e.block.c[i] * e.beta_z * (target - z) * Xp[i]
