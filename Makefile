@@ -59,7 +59,7 @@ docs: $(VENV)/docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -b doctest -d docs/_build/doctrees docs docs/_build/doctest
 
-# The report is looked at with Debian's own browser; where it is not there and cannot be installed, those tests say so.
+# Pages are tested in Debian's Chromium. If it is missing and cannot be installed, these tests are skipped with a message.
 browser:
 	@command -v chromedriver >/dev/null \
 	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq >/dev/null \

@@ -4,7 +4,7 @@ python benchmarks/bits.py record FILE.json [--only TEXT]                        
 python benchmarks/bits.py compare BEFORE.json AFTER.json [--only TEXT] [--no-texts]  exit code 1 where they differ
 
 PYTHONPATH chooses the tree, of which only public names are used. A case is an expression, which is its name as well;
-what it raises is its result, too. In texts seconds, folders and versions are masked. A recording takes about two
+an error that it raises is also a result. In texts seconds, folders and versions are masked. A recording takes about two
 minutes, and ten where numba has to compile: after any edit of the package.
 """
 

@@ -1,7 +1,7 @@
 """Files damaged at random, and read as a user would: a result or an error of our own, within 5 s and 1 GiB.
 
 Used by the tests and by benchmarks/fuzz.py. File number k of a kind is a function of k and the seed, so that what was
-found can be made again: ``python tests/fuzz.py csv 1234`` reads that one in the open.
+found can be reproduced: ``python tests/fuzz.py csv 1234`` reads that one in the open.
 """
 
 import bz2

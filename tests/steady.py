@@ -66,7 +66,7 @@ def problem(solver):
 def growth(solver, iterations):
     """Run so many iterations, and look at the memory at some points on the way.
 
-    Each part goes on from the one before: some solvers come to a gap of 0, and would stop there.
+    Each part continues from the previous one: some solvers reach a gap of 0 and would stop there.
     """
     rows, looks, result = problem(solver), [], None
     part = (iterations if isinstance(solver, OVER_ALL_ROWS) else iterations / rows.n) / LOOKS

@@ -306,7 +306,7 @@ def test_a_forged_checkpoint_is_refused_without_pickle(content, two, tmp_path):
 
 
 def test_a_folder_in_use_is_not_overwritten_and_an_empty_one_begins(two, folder, tmp_path):
-    with pytest.raises(CheckpointError, match="already holds a checkpoint: resume=True goes on from it"):
+    with pytest.raises(CheckpointError, match="already holds a checkpoint: pass resume=True to continue"):
         solve(PROBLEM, AdaSADMM(), checkpoint=Checkpoint(folder))
     assert sorted(folder.iterdir()) == two
     begun = solve(PROBLEM, AdaSADMM(), checkpoint=Checkpoint(tmp_path / "new" / "deep"), resume=True)

@@ -56,7 +56,7 @@ def test_every_way_solves_the_system(name, way, monkeypatch):
         quadratics.solve(Q, h, rhs, out)
         np.testing.assert_allclose(out, np.linalg.solve(np.diag(h) + dense, rhs), rtol=1e-9, atol=1e-11)
     if way == "old factor":
-        np.testing.assert_array_equal(Q.h, walk[0])  # never made anew
+        np.testing.assert_array_equal(Q.h, walk[0])  # never factored again
 
 
 def test_an_old_factor_is_made_anew_when_it_has_cost_as_much():

@@ -375,7 +375,7 @@ def test_a_claim_compares_the_seeds_that_all_have_and_nothing_that_was_not_reach
 
 # --- the paper -------------------------------------------------------------------------------------------------------
 
-BOUNDS = {  # objective at most so many times the paper's, test error within
+BOUNDS = {  # the largest ratio of our objective to the paper's, and the largest difference in test error
     "splice": (1.10, 0.01),
     "mushrooms": (1.40, 0.01),
     "news20": (1.03, 0.01),

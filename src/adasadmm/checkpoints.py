@@ -173,7 +173,7 @@ class Keeper:
             return None
         if not resume:
             raise CheckpointError(
-                f"{folder} already holds a checkpoint: resume=True goes on from it; else choose or empty a folder"
+                f"{folder} already holds a checkpoint: pass resume=True to continue from it, or choose another folder"
             )
         moment = self._found(files)
         self.points = moment.points

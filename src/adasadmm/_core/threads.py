@@ -61,7 +61,7 @@ class Halted(Exception):
 
 
 class Together:
-    """Calls in several threads that end together: where the ``with`` block fails, all of them are told to halt.
+    """Calls in several threads that end together: if the ``with`` block fails, all of them are asked to halt.
 
     It waits a second at the most for them to do so. In other processes, which joblib ends itself, it does nothing.
     """

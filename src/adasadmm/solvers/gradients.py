@@ -31,7 +31,7 @@ class AtMean(NamedTuple):
 
 
 class DualCoordinates(NamedTuple):
-    """``pull = X'(c s)/n``. ``turn`` gathers its change in a batch, which counts ``forward`` times more in g_t."""
+    """``pull = X'(c s)/n``. ``turn`` is its change in the current batch; in g_t it has the weight ``forward``."""
 
     s: np.ndarray
     pull: np.ndarray
@@ -41,7 +41,10 @@ class DualCoordinates(NamedTuple):
 
 
 class VarianceReduced(NamedTuple):
-    """An earlier point with its predictions, slopes and gradient; g_t is taken between it and w_t, at w_t for 1."""
+    """An earlier point with its predictions, slopes and gradient.
+
+    The gradient g_t is taken at a point between it and w_t; at w_t itself if ``momentum`` is 1.
+    """
 
     w: np.ndarray
     predictions: np.ndarray
