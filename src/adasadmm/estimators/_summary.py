@@ -43,14 +43,13 @@ def _groups(model: FittedModel) -> Iterator[list[str]]:
 
 def _solvers(model: FittedModel) -> Iterator[list[str]]:
     """Which solver ran and why, for each class; nothing after `partial_fit`, or in models saved by version 0.1."""
-    solvers, reasons = getattr(model, "solver_", None), getattr(model, "solver_reason_", "")
-    if isinstance(solvers, list):
+    used, reasons = getattr(model, "solver_", None), getattr(model, "solver_reason_", "")
+    if isinstance(used, list):
         yield [
-            f"solver: {type(solver).__name__}, because {reason}"
-            for solver, reason in zip(solvers, reasons, strict=True)
+            f"solver: {type(solver).__name__}, because {reason}" for solver, reason in zip(used, reasons, strict=True)
         ]
-    elif solvers is not None:
-        yield [f"solver: {type(solvers).__name__}, because {reasons}"]
+    elif used is not None:
+        yield [f"solver: {type(used).__name__}, because {reasons}"]
 
 
 def _endings(model: FittedModel) -> Iterator[list[str]]:
