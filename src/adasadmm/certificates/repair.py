@@ -2,20 +2,23 @@
 
 There the dual value is minus infinity unless ``q = X'(c s)/n - A'theta`` is 0. Each round is a weighted least-squares
 step towards that. The weight of a dual coordinate is the square of its distance to the boundary of its domain, so that
-coordinates at a boundary hardly move.
+coordinates at a boundary hardly move. If only an intercept is free, its rows push q up or down, and the slopes of the
+stronger side are scaled down until both sides balance.
 """
 
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..linalg import matrices, products
-from ..linalg.matrices import to_scipy
+from ..linalg.matrices import CSR, Rows, as_csr, to_scipy
 from ..linalg.products import largest_entry
+from ..linalg.systems import System, system_for
 from ..problem import Problem
 from .domains import ROUNDING, Bounds, into_domain
 
@@ -24,6 +27,32 @@ __all__ = ["lacking", "repair", "sizes"]
 ROUNDS = 30
 REACH = 1e-3  # least distance to the boundary that a weight assumes, relative to the coordinate itself
 FAR = 1e6  # a domain scaled by this factor is, at the scale of the steps, the cone that the domain spans
+WEAK = 1e-11  # the ridge of the least-squares steps, relative to the diagonal: further rounds correct its error
+
+
+class Free(NamedTuple):
+    """The unbounded coordinates of w: their columns of X and A, their bounds, and the system of their steps."""
+
+    chosen: np.ndarray
+    X: Rows
+    A: CSR
+    lower: np.ndarray
+    upper: np.ndarray
+    system: System
+
+
+_free_of: weakref.WeakKeyDictionary[Problem, Free] = weakref.WeakKeyDictionary()
+
+
+def free_coordinates(problem: Problem, bounds: Bounds) -> Free:
+    """The unbounded coordinates of a problem, which the certificates of all its points have in common."""
+    if problem not in _free_of:
+        chosen = bounds.unbounded
+        X, A = matrices.columns(problem.rows.X, chosen), problem.A
+        if not chosen.all():
+            A = as_csr(to_scipy(A)[:, np.flatnonzero(chosen)], "A")
+        _free_of[problem] = Free(chosen, X, A, bounds.lower[chosen], bounds.upper[chosen], system_for(X, A))
+    return _free_of[problem]
 
 
 def repair(
@@ -36,26 +65,46 @@ def repair(
     corrects the error of the projection.
     """
     low, high = domain
-    chosen, lower, upper = bounds.unbounded, bounds.lower[bounds.unbounded], bounds.upper[bounds.unbounded]
-    X, A = matrices.columns(problem.rows.X, chosen), to_scipy(problem.A)[:, np.flatnonzero(chosen)]
+    free = free_coordinates(problem, bounds)
     weight = problem.rows.c / problem.n
-    rounding = 0.1 * ROUNDING * sizes(problem, s, theta)[chosen]
+    rounding = 0.1 * ROUNDING * sizes(problem, s, theta)[free.chosen]
+    if free.X.shape[1] == 1 and not free.A.data.any() and np.isinf([free.lower[0], free.upper[0]]).all():
+        s = _balanced(free.X, weight, s)
     near = functools.partial(into_domain, problem)
     for _ in range(ROUNDS):
-        pull = np.empty(X.shape[1])
-        products.transposed_product(X, weight * s, pull)
-        missing = lacking(pull - A.T @ theta, lower, upper)
+        pull, of_A = np.empty((2, free.X.shape[1]))
+        products.transposed_product(free.X, weight * s, pull)
+        products.transposed_product(free.A, theta, of_A)
+        missing = lacking(pull - of_A, free.lower, free.upper)
         if np.all(np.abs(missing) <= rounding):
             break
         room, room_theta = _room(lambda s: np.clip(s, low, high), s), _room(near, theta)
-        curvature = products.gram(X, weight * room) + (A.T @ sp.diags_array(room_theta) @ A).toarray()
-        scale = np.sqrt(np.maximum(np.diag(curvature), np.finfo(float).tiny))
-        step = np.linalg.lstsq(curvature / np.outer(scale, scale), missing / scale, rcond=1e-13)[0] / scale
-        along = np.empty(problem.n)
-        products.product(X, step, along)
+        along, along_A = _step(free, weight * room, room_theta, missing)
         s = np.clip(s - room * along, FAR * low, FAR * high)
-        theta = FAR * near((theta + room_theta * (A @ step)) / FAR)
+        theta = FAR * near((theta + room_theta * along_A) / FAR)
     return s, theta
+
+
+def _step(free: Free, rows: np.ndarray, edges: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``X x`` and ``A x`` for the x with ``(X' diag(rows) X + A' diag(edges) A) x = missing``, nearly."""
+    diagonal = products.gram_diagonal(free.X, rows) + products.gram_diagonal(free.A, edges)
+    ridge = WEAK * np.where(diagonal > 0.0, diagonal, diagonal.max(initial=0.0) or 1.0)
+    free.system.factor(rows, edges, ridge)
+    x = free.system.solve(missing)
+    along, along_A = np.empty(len(rows)), np.empty(len(edges))
+    products.product(free.X, x, along)
+    products.product(free.A, x, along_A)
+    return along, along_A
+
+
+def _balanced(X: Rows, weight: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """s with the slopes scaled down that push the only coordinate of X in the direction of the stronger side."""
+    column = np.empty(len(s))
+    products.product(X, np.ones(1), column)
+    pushes = weight * s * column
+    up, down = float(np.sum(pushes, where=pushes > 0.0)), -float(np.sum(pushes, where=pushes < 0.0))
+    stronger = pushes > 0.0 if up > down else pushes < 0.0
+    return np.where(stronger, s * (min(up, down) / (max(up, down) or 1.0)), s)
 
 
 def lacking(q: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ from .._core.threads import side_by_side
 from ..certificates import BestDual, certify, duality
 from ..certificates.trace import Certificate
 from ..linalg import matrices, products
+from ..linalg.systems import System, system_for
 from ..problem import Problem
 from . import newton
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
@@ -50,6 +51,7 @@ GROWTH = ((4, 3.0), (8, 2.0), (20, 1.3), (MOST_STEPS, 0.5))  # Newton steps of a
 ROWS_A_FEATURE, FEW_ROWS = 6, 4000  # in Newton's matrix at least
 PASSES = 4  # over X that forming it may cost
 MORE_ROWS = 3  # steps of an iteration after which the rows in it double
+NEWTON_RESIDUAL = 1e-3  # relative, of the solution of Newton's system
 STEEP = 0.5  # of the first slope: where psi rises more steeply after a full step, a line search follows
 HOLD = 1e-4  # of the curvature at the start: keeps a step bounded if no row has curvature and there is no ridge
 SAMPLE, SAMPLE_A_FEATURE = 4000, 20  # rows
@@ -113,6 +115,7 @@ class AugmentedLagrangianRun(Run):
         self.beta: float
         self.allowed = math.inf  # the error that Newton's method may leave, as a cost of the dual value
         self.best_dual = BestDual()
+        self.system: System | None = None  # Newton's, from the first step on
         count = max(SAMPLE, SAMPLE_A_FEATURE * problem.d)
         self.sample = problem.sampled(count) if SAMPLED * count <= problem.n else problem
         self._measure(self.sample)
@@ -248,14 +251,15 @@ class AugmentedLagrangianRun(Run):
 
     def _newton_step(self, gradient: np.ndarray, step: int) -> np.ndarray:
         """The inverse of the second derivative of psi, times its gradient."""
-        problem = self.problem
-        rows, weights = self._curved_rows(2 ** (step // MORE_ROWS))
-        X, edges = matrices.taken(problem.rows.X, rows), self.beta * self._constraint_curvature()
-        found, self.diagonal[:] = newton.solve(newton.Matrix(X, weights, problem.A, edges, self.ridge), gradient)
-        return found
+        if self.system is None:
+            self.system = system_for(self.problem.rows.X, self.problem.A)
+        weights = self._curved_rows(2 ** (step // MORE_ROWS))
+        self.system.factor(weights, self.beta * self._constraint_curvature(), self.ridge)
+        self.diagonal[:] = self.system.diagonal
+        return self.system.solve(gradient, NEWTON_RESIDUAL)
 
-    def _curved_rows(self, times: int) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that Newton's matrix is made of, and their weights in it."""
+    def _curved_rows(self, times: int) -> np.ndarray:
+        """The weight of each row in Newton's matrix; 0 for rows without curvature, or outside of the sample."""
         curvature = np.empty_like(self.z)
         side_by_side(partial(curvature_of_rows, self._envelopes(), self.z, curvature), self.pieces)
         rows = np.flatnonzero(curvature)
@@ -264,7 +268,9 @@ class AugmentedLagrangianRun(Run):
         every = max(1, len(rows) // (times * max(ROWS_A_FEATURE * d, affordable, FEW_ROWS)))
         chosen = rows[self.iteration % every :: every]
         share = len(rows) / max(1, len(chosen))
-        return chosen, share * self.beta_z / self.problem.n * curvature[chosen]
+        weights = np.zeros(n)
+        weights[chosen] = share * self.beta_z / n * curvature[chosen]
+        return weights
 
     def _constraint_curvature(self) -> np.ndarray:
         """1 - the derivative of the prox of each constraint; a bound if the prox couples coordinates."""

@@ -1,4 +1,4 @@
-"""The derivatives of psi, the function that the augmented Lagrangian method minimises, and Newton's system."""
+"""The derivatives of psi, the function that the augmented Lagrangian method minimises, and its line search."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse.linalg
 
 from .. import losses, penalties
 from .._core.jit import compiled
-from ..linalg import products
-from ..linalg.matrices import CSR, Rows
 from ..linalg.rows import add_row
 from ..sources.blocks import Block
 
@@ -20,21 +16,16 @@ __all__ = [
     "PROBE",
     "TINY",
     "Envelopes",
-    "Matrix",
     "curvature_of_rows",
     "line_search",
     "prox",
     "pull_of_rows",
     "slope_of_rows",
-    "solve",
 ]
 
 PROBE = 1e-6  # the relative step of the difference quotient that gives the derivative of a prox
 TINY = float(np.finfo(float).tiny)
-MORE_DIAGONAL = 0.0, 1e-13, 1e-10, 1e-7
-CG_TOLERANCE, CG_MOST = 1e-3, 500
 FLAT, TRIALS = 0.3, 30  # a line search ends where the slope is this part of the first one, or after so many trials
-DENSE_FEATURES = 2000  # up to which the matrix is formed and factored
 
 
 class Envelopes(NamedTuple):
@@ -85,64 +76,6 @@ def slope_of_rows(e, Xp, length, rows):
 def prox(penalty, x, tau, out):
     """The penalty's prox, compiled for a caller in Python."""
     penalties.prox(penalty, x, tau, out)
-
-
-class Matrix(NamedTuple):
-    """``X' diag(weights) X + A' diag(edges) A + diag(ridge)``, by its factors."""
-
-    X: Rows
-    weights: np.ndarray
-    A: CSR
-    edges: np.ndarray
-    ridge: np.ndarray
-
-
-def solve(M: Matrix, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``M^{-1} rhs``, and the diagonal of M: by a Cholesky factor or, for many features, by conjugate gradients."""
-    return _by_factors(M, rhs) if len(rhs) <= DENSE_FEATURES else _by_products(M, rhs)
-
-
-def _by_factors(M: Matrix, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix is scaled to a unit diagonal: features may differ by many decades."""
-    matrix = products.gram(M.X, M.weights) + products.gram(M.A, M.edges)
-    matrix[np.diag_indices_from(matrix)] += M.ridge
-    diagonal = np.diag(matrix).copy()
-    scale = 1.0 / np.sqrt(diagonal)
-    matrix *= np.outer(scale, scale)
-    return _solve_positive(matrix, rhs * scale) * scale, diagonal
-
-
-def _solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Solve a positive system with a unit diagonal; if rounding made it indefinite, with a larger diagonal."""
-    for more in MORE_DIAGONAL:
-        matrix[np.diag_indices_from(matrix)] += more
-        try:
-            factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        return scipy.linalg.cho_solve(factor, rhs, check_finite=False)
-    raise np.linalg.LinAlgError("Newton's matrix is not positive")
-
-
-def _by_products(M: Matrix, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Conjugate gradients with a diagonal preconditioner: the matrix itself would be too large."""
-    d = len(rhs)
-    diagonal = M.ridge + products.gram_diagonal(M.X, M.weights) + products.gram_diagonal(M.A, M.edges)
-
-    def product(x: np.ndarray) -> np.ndarray:
-        total = M.ridge * x
-        for rows, weights in ((M.X, M.weights), (M.A, M.edges)):
-            along, back = np.empty(len(weights)), np.empty(d)
-            products.product(rows, x, along)
-            products.transposed_product(rows, weights * along, back)
-            total += back
-        return total
-
-    operator, inverse = (
-        scipy.sparse.linalg.LinearOperator((d, d), matvec=matvec, dtype=float)
-        for matvec in (product, lambda x: x / diagonal)
-    )
-    return scipy.sparse.linalg.cg(operator, rhs, rtol=CG_TOLERANCE, maxiter=CG_MOST, M=inverse)[0], diagonal
 
 
 def line_search(slope: Callable[[float], float], slope_low: float, slope_high: float) -> float:
