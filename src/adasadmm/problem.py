@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from . import losses, penalties
 from .linalg import matrices, products
 from .linalg.matrices import CSR, as_csr, as_part, as_vector, to_scipy
+from .linalg.paths import Paths, paths_of
 from .penalties.coupling import v_step
 from .penalties.gates import as_gamma, as_penalty, as_set, checked
 from .sources import RawBlock, Source, blocks
@@ -35,6 +36,8 @@ DEPENDS_ON = {
     "loss_at_zero": {"source", "rows", "loss"},
     "column_sizes": {"rows", "A"},
     "_inverse_B": {"A", "B"},
+    "diagonal": {"source", "rows"},
+    "paths": {"A"},
     "v_step": {"A", "B", "penalty"},
     "w_set_split": INPUTS,
 }
@@ -367,6 +370,16 @@ class Problem:
 
     def times_B_transposed(self, theta: np.ndarray) -> np.ndarray:
         return -theta if self.B is None else to_scipy(self.B).T @ theta
+
+    @functools.cached_property
+    def diagonal(self) -> np.ndarray | None:
+        """The diagonal of X (without its intercept) if X is square and diagonal, else None."""
+        return None if self.source is not None else matrices.diagonal_of(self.rows.X)
+
+    @functools.cached_property
+    def paths(self) -> Paths | None:
+        """The paths that the rows of A are the edges of, if they are differences along disjoint paths; else None."""
+        return paths_of(self.A)
 
     @functools.cached_property
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:

@@ -23,6 +23,7 @@ from .. import losses, penalties
 from .._core.jit import is_registered
 from ..linalg import products
 from ..problem import Problem
+from .diagonal import closed_form
 from .domains import ROUNDING, Bounds, bounds_of, inside, into_domain, largest_scale, least
 from .repair import lacking, repair, sizes
 from .trace import Certificate
@@ -53,7 +54,8 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     theta, bounds = into_domain(problem, theta), bounds_of(problem)
     unbounded = bounds.unbounded
     if unbounded.any():
-        s, theta = repair(problem, s, theta, (low, high), bounds)
+        found = closed_form(problem, s, theta, (low, high), bounds)
+        s, theta = repair(problem, s, theta, (low, high), bounds) if found is None else found
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.min(np.where(s > 0.0, high / s, np.where(s < 0.0, low / s, 1.0)), initial=1.0)
     t = largest_scale(problem, theta, float(most))

@@ -17,13 +17,15 @@ from __future__ import annotations
 
 # Names that are not in __all__ serve other files of this package.
 from ._generic import check, conjugate, domain, dual_prox_at, indices, prox, prox_at, total_value, value  # noqa: F401
-from .norms import L1, PENALTIES, ElasticNet, GroupL2, L2Squared, Zero  # noqa: F401
+from .chain import ChainTV
+from .norms import L1, ElasticNet, GroupL2, L2Squared, Zero
 from .sets import SEPARABLE_SETS, SETS, Box, L2Ball, NonNegative, Simplex  # noqa: F401
-from .stack import Part, Stack, linked, parts_of, violation  # noqa: F401
+from .stack import PENALTIES, Part, Stack, linked, parts_of, violation  # noqa: F401
 
 __all__ = [
     "L1",
     "Box",
+    "ChainTV",
     "ElasticNet",
     "GroupL2",
     "L2Ball",
