@@ -286,14 +286,18 @@ class Problem:
 
     def residual(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """``A w + B v - b``."""
-        return self.times_A(w) + self.times_B(v) - self.b
+        out = self.times_A(w)
+        out += self.times_B(v)
+        out -= self.b
+        return out
 
     def v_of(self, w: np.ndarray) -> np.ndarray | None:
         """The v that solves ``A w + B v = b``, or None if B is not invertible."""
-        rhs = self.b - self.times_A(w)
+        rhs = self.times_A(w)
+        rhs -= self.b
         if self.B is None:
-            return -rhs
-        return None if self._inverse_B is None else self._inverse_B @ rhs
+            return rhs
+        return None if self._inverse_B is None else -(self._inverse_B @ rhs)
 
     # --- the rows ----------------------------------------------------------------------------------------------------
 

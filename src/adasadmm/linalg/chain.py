@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from .._core.jit import compiled, inlined
+from .._core.jit import compiled, entry_or, inlined
 
 __all__ = ["chain_multipliers", "fuse_chain", "fused_chain"]
 
@@ -29,12 +29,12 @@ def fuse_chain(h, t, edges, w):
 
     Parameters
     ----------
-    h : array of shape (n,)
+    h : array of shape (n,), or number
         Weights >= 0. A node of weight 0 takes a value between those of its neighbours; if all nodes that edges > 0 tie
-        together have weight 0, they are 0.
+        together have weight 0, they take the mean of all targets. A number stands for equal weights.
     t : array of shape (n,)
         Targets.
-    edges : array of shape (n - 1,)
+    edges : array of shape (n - 1,), or number
         Weights >= 0; 0 separates two chains.
     w : array of shape (n,)
         The result.
@@ -46,7 +46,8 @@ def fuse_chain(h, t, edges, w):
     highs = np.empty(n)  # the other ends are kept in w, until the way back
     left, right, tail = 0, 0, 0.0
     for i in range(n):
-        weight, pull, limit = h[i], h[i] * (t[i] - centre), edges[i] if i < n - 1 else 0.0
+        weight, limit = entry_or(h, i, 1.0), entry_or(edges, i, 1.0) if i < n - 1 else 0.0
+        pull = weight * (t[i] - centre)
         if weight == 0.0 and limit >= tail:  # a missing node, and the edge behind it never binds
             w[i], highs[i] = (-math.inf, math.inf) if limit > 0.0 else (0.0, 0.0)
             continue
@@ -101,17 +102,19 @@ def _refine(h, t, edges, w):
         value, weight, force = w[start], 0.0, 0.0
         end = start
         while end < n and w[end] == value:
-            weight += h[end]
-            force += h[end] * (t[end] - value)
+            weight += entry_or(h, end, 1.0)
+            force += entry_or(h, end, 1.0) * (t[end] - value)
             end += 1
         low, high = -math.inf, math.inf
-        if start > 0 and edges[start - 1] > 0.0:
+        edge = entry_or(edges, start - 1, 1.0) if start > 0 else 0.0
+        if edge > 0.0:
             rises = value > before  # compared as they were before the correction
-            force += -edges[start - 1] if rises else edges[start - 1]
+            force += -edge if rises else edge
             low, high = (w[start - 1], high) if rises else (low, w[start - 1])
-        if end < n and edges[end - 1] > 0.0:
+        edge = entry_or(edges, end - 1, 1.0) if end < n else 0.0
+        if edge > 0.0:
             rises = w[end] > value
-            force += edges[end - 1] if rises else -edges[end - 1]
+            force += edge if rises else -edge
             low, high = (low, min(high, w[end])) if rises else (max(low, w[end]), high)
         better = min(max(value + force / weight, low), high) if weight > 0.0 else value
         for i in range(start, end):
@@ -134,8 +137,8 @@ def _centre(h, t):
     """The weighted mean of the targets: around it, sums of targets do not lose digits."""
     total, weight = 0.0, 0.0
     for i in range(len(t)):
-        total += h[i] * t[i]
-        weight += h[i]
+        total += entry_or(h, i, 1.0) * t[i]
+        weight += entry_or(h, i, 1.0)
     return total / weight if weight > 0.0 else 0.0
 
 
@@ -157,12 +160,13 @@ def chain_multipliers(h, t, edges, w):
     out = np.empty(max(n - 1, 0))
     total = 0.0
     for k in range(n - 1):
-        total += h[k] * (w[k] - t[k])
+        total += entry_or(h, k, 1.0) * (w[k] - t[k])
+        edge = entry_or(edges, k, 1.0)
         if w[k + 1] > w[k]:
-            total = edges[k]
+            total = edge
         elif w[k + 1] < w[k]:
-            total = -edges[k]
+            total = -edge
         else:
-            total = min(max(total, -edges[k]), edges[k])
+            total = min(max(total, -edge), edge)
         out[k] = total
     return out

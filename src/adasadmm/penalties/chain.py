@@ -58,7 +58,7 @@ def prox_of_chain(penalty, x, tau, out):
     edges = np.empty(len(x))
     for k in range(len(x) - 1):
         edges[k] = tau * penalty.nu * entry_or(penalty.weights, k, 1.0)
-    fuse_chain(np.ones(len(x)), x.copy(), edges, out)
+    fuse_chain(1.0, x.copy(), edges, out)
 
 
 @conjugate.register(ChainTV)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import compiled
-from ..certificates import BestDual, certify, duality
+from ..certificates import BestDual, duality
 from ..certificates.trace import Certificate
 from ..linalg.matrices import WithIntercept
 from ..problem import Problem
@@ -133,7 +133,12 @@ class DirectRun(Run):
 
     def certify(self) -> Certificate:
         def compute() -> Certificate:
-            return certify(self.problem, self.method.w, self.v, *self.dual_point())
+            problem, w, v = self.problem, self.method.w, self.v
+            slopes, theta = self.dual_point()
+            primal = problem.objective(w, v)  # v is A w, so the point is feasible
+            dual = duality.dual_value(problem, w, slopes, theta)
+            gap = duality.relative_gap(problem, primal, dual.value)
+            return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)
 
         return self.best_dual.find(self.problem, self.iteration, compute)
 
