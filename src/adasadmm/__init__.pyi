@@ -63,6 +63,7 @@ from .solvers import (
     SPDHG as SPDHG,
     SVRGADMM as SVRGADMM,
     AdaSADMM as AdaSADMM,
+    AlternatingChains as AlternatingChains,
     ChainDP as ChainDP,
 )
 

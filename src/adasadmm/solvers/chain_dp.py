@@ -21,7 +21,7 @@ from ..linalg.matrices import WithIntercept
 from ..linalg.paths import Paths
 from ..problem import Problem
 from .base import Point, Run, Solver
-from .direct import DirectRun, Nodes, limits_of, nodes_of, quadratic, refuse, why_not
+from .direct import DirectRun, Nodes, limits_of, nodes_of, quadratic, refuse, second_order, why_not
 
 __all__ = ["ChainDP"]
 
@@ -206,24 +206,6 @@ def newton(nodes: Nodes, shift: float, edges: np.ndarray, start: np.ndarray) -> 
             return w, multipliers
         w, value = trial, found
     return w, multipliers
-
-
-@compiled
-def second_order(nodes, shift, w, g, h, t):
-    """The gradient g of the losses and their second-order model at w, ``h_i (x - t_i)^2 / 2``.
-
-    A node where neither the loss nor the ridge bends is left to the others.
-    """
-    for i in range(len(w)):
-        g[i], h[i] = nodes.gamma[i] * w[i], nodes.gamma[i]
-        if nodes.rate[i] > 0.0:
-            z, pull = nodes.x[i] * w[i] + shift, nodes.rate[i] * nodes.x[i]
-            g[i] += pull * losses.slope(nodes.loss, z, nodes.y[i])
-            h[i] += pull * nodes.x[i] * losses.second(nodes.loss, z, nodes.y[i])
-        if h[i] > 0.0:
-            t[i] = w[i] - g[i] / h[i]
-        else:
-            h[i], t[i] = 0.0, 0.0
 
 
 @compiled

@@ -20,7 +20,7 @@ from ..problem import Problem
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .work import Iterations, Work
 
-__all__ = ["DirectRun", "Method", "Nodes", "limits_of", "nodes_of", "quadratic", "refuse", "why_not"]
+__all__ = ["DirectRun", "Method", "Nodes", "limits_of", "nodes_of", "quadratic", "refuse", "second_order", "why_not"]
 
 
 class Nodes(NamedTuple):
@@ -77,6 +77,24 @@ def quadratic(nodes, shift, h, t):
         pull = nodes.rate[i] * nodes.x[i]
         h[i] = pull * nodes.x[i] + nodes.gamma[i]
         t[i] = pull * (nodes.y[i] - shift) / h[i] if h[i] > 0.0 else 0.0
+
+
+@compiled
+def second_order(nodes, shift, w, g, h, t):
+    """The gradient g of the losses and their second-order model at w, ``h_i (x - t_i)^2 / 2``.
+
+    A node where neither the loss nor the ridge bends is left to the others.
+    """
+    for i in range(len(w)):
+        g[i], h[i] = nodes.gamma[i] * w[i], nodes.gamma[i]
+        if nodes.rate[i] > 0.0:
+            z, pull = nodes.x[i] * w[i] + shift, nodes.rate[i] * nodes.x[i]
+            g[i] += pull * losses.slope(nodes.loss, z, nodes.y[i])
+            h[i] += pull * nodes.x[i] * losses.second(nodes.loss, z, nodes.y[i])
+        if h[i] > 0.0:
+            t[i] = w[i] - g[i] / h[i]
+        else:
+            h[i], t[i] = 0.0, 0.0
 
 
 # --- the run ---------------------------------------------------------------------------------------------------------
