@@ -7,6 +7,7 @@ prox is a formula or a bisection. Losses and penalties are the package's records
 from typing import NamedTuple
 
 import numpy as np
+import scipy.optimize
 
 # --- losses ----------------------------------------------------------------------------------------------------------
 
@@ -76,10 +77,18 @@ def simplex_projection(p, x, tau):
     return np.maximum(x - level, 0)
 
 
+def chain_prox(p, x, tau):
+    """By its dual, a least-squares problem in a box: v = x - D't with ``|t_k| <= tau nu weights_k``."""
+    D = np.diff(np.eye(len(x)), axis=0)
+    limit = tau * p.nu * (np.ones(len(D)) if p.weights is None else np.asarray(p.weights)) + 1e-300
+    return x - D.T @ scipy.optimize.lsq_linear(D.T, x, (-limit, limit), method="bvls", tol=1e-15).x if len(D) else x
+
+
 PROXES = {
     "L1": lambda p, x, tau: soft(x, tau * p.nu * (1 if p.weights is None else p.weights)),
     "ElasticNet": lambda p, x, tau: soft(x, tau * p.nu * p.l1_ratio) / (1 + tau * p.nu * (1 - p.l1_ratio)),
     "GroupL2": group_prox,
+    "ChainTV": chain_prox,
     "L2Squared": lambda p, x, tau: x / (1 + tau * p.nu),
     "Zero": lambda p, x, tau: x,
     "NonNegative": lambda p, x, tau: np.maximum(x, 0),
@@ -110,6 +119,7 @@ PENALTY_VALUES = {  # 0 for sets
         * sum(np.linalg.norm(v[group]) * (1 if p.weights is None else p.weights[g]) for g, group in enumerate(p.groups))
     ),
     "L2Squared": lambda p, v: p.nu / 2 * v @ v,
+    "ChainTV": lambda p, v: p.nu * np.sum(np.abs(np.diff(v)) * (1 if p.weights is None else p.weights)),
 }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from adasadmm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Poisson, Quantile, Squared, SquaredHinge
-from adasadmm.penalties import L1, Box, ElasticNet, GroupL2, L2Ball, NonNegative, Simplex, Stack
+from adasadmm.penalties import L1, Box, ChainTV, ElasticNet, GroupL2, L2Ball, NonNegative, Simplex, Stack
 from adasadmm.problem import Problem
 
 TOLERANCE = 1e-9  # the references are as good as this, relative to the optimum: Clarabel is asked for a tenth of it
@@ -82,6 +82,8 @@ def _penalty(penalty: Any, v: Any) -> tuple[Any, list]:
             return nu * cp.sum(cp.multiply(np.ones(v.size) if weights is None else weights, cp.abs(v))), []
         case ElasticNet(nu, l1_ratio):
             return nu * (l1_ratio * cp.norm1(v) + (1 - l1_ratio) / 2 * cp.sum_squares(v)), []
+        case ChainTV(nu, weights):
+            return _penalty(L1(nu, weights), cp.diff(v))
         case GroupL2():
             weights = np.ones(len(penalty.groups)) if penalty.weights is None else penalty.weights
             norms = [cp.norm2(v[members]) for members in penalty.groups]

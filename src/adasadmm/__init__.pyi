@@ -42,6 +42,7 @@ from .models import load_model as load_model, save_model as save_model
 from .penalties import (
     L1 as L1,
     Box as Box,
+    ChainTV as ChainTV,
     ElasticNet as ElasticNet,
     GroupL2 as GroupL2,
     L2Ball as L2Ball,
@@ -62,6 +63,8 @@ from .solvers import (
     SPDHG as SPDHG,
     SVRGADMM as SVRGADMM,
     AdaSADMM as AdaSADMM,
+    AlternatingChains as AlternatingChains,
+    ChainDP as ChainDP,
 )
 
 __version__: str

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from . import losses, penalties
 from .linalg import matrices, products
 from .linalg.matrices import CSR, as_csr, as_vector, to_scipy
+from .linalg.paths import Paths, paths_of
 from .losses.gates import as_loss
 from .penalties.coupling import v_step
 from .penalties.gates import as_gamma, as_penalty, as_set
@@ -37,6 +38,8 @@ DEPENDS_ON = {
     "_loss_levels": {"source", "rows", "loss"},
     "column_sizes": {"rows", "A"},
     "_inverse_B": {"A", "B"},
+    "diagonal": {"source", "rows"},
+    "paths": {"A"},
     "v_step": {"A", "B", "penalty"},
     "w_set_split": INPUTS,
 }
@@ -294,14 +297,18 @@ class Problem:
 
     def residual(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """``A w + B v - b``."""
-        return self.times_A(w) + self.times_B(v) - self.b
+        out = self.times_A(w)
+        out += self.times_B(v)
+        out -= self.b
+        return out
 
     def v_of(self, w: np.ndarray) -> np.ndarray | None:
         """The v that solves ``A w + B v = b``, or None if B is not invertible."""
-        rhs = self.b - self.times_A(w)
+        rhs = self.times_A(w)
+        rhs -= self.b
         if self.B is None:
-            return -rhs
-        return None if self._inverse_B is None else self._inverse_B @ rhs
+            return rhs
+        return None if self._inverse_B is None else -(self._inverse_B @ rhs)
 
     # --- the rows ----------------------------------------------------------------------------------------------------
 
@@ -378,6 +385,16 @@ class Problem:
 
     def times_B_transposed(self, theta: np.ndarray) -> np.ndarray:
         return -theta if self.B is None else to_scipy(self.B).T @ theta
+
+    @functools.cached_property
+    def diagonal(self) -> np.ndarray | None:
+        """The diagonal of X (without its intercept) if X is square and diagonal, else None."""
+        return None if self.source is not None else matrices.diagonal_of(self.rows.X)
+
+    @functools.cached_property
+    def paths(self) -> Paths | None:
+        """The paths that the rows of A are the edges of, if they are differences along disjoint paths; else None."""
+        return paths_of(self.A)
 
     @functools.cached_property
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:

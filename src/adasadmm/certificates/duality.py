@@ -23,6 +23,7 @@ from .. import losses, penalties
 from .._core.jit import is_registered
 from ..linalg import products
 from ..problem import Problem
+from . import diagonal
 from .domains import ROUNDING, Bounds, bounds_of, inside, into_domain, largest_scale, least
 from .repair import lacking, repair, sizes
 from .trace import Certificate
@@ -50,6 +51,9 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     missing = missing_conjugate(problem)
     if missing:
         return Dual(-math.inf, math.nan, missing)
+    closed_form = diagonal.dual_value(problem, w, s, theta)
+    if closed_form is not None:
+        return Dual(*closed_form)
     s, low, high = s.copy(), np.empty(problem.n), np.empty(problem.n)
     losses.clip_to_domain(problem.loss, s, problem.rows.y, low, high)
     theta, bounds = into_domain(problem, theta), bounds_of(problem)

@@ -22,6 +22,7 @@ __all__ = [
     "as_part",
     "as_rows",
     "as_vector",
+    "diagonal_of",
     "differences",
     "to_scipy",
 ]
@@ -145,6 +146,30 @@ def absolute(M: Rows) -> Rows:
     if isinstance(M, WithIntercept):
         return WithIntercept(absolute(M.rows))
     return Dense(np.abs(M.values)) if isinstance(M, Dense) else M._replace(data=np.abs(M.data))
+
+
+def diagonal_of(M: Rows) -> np.ndarray | None:
+    """The diagonal of M if M is square and diagonal, else None; without the column of ones if it has one."""
+    inner = M.rows if isinstance(M, WithIntercept) else M
+    n, d = inner.shape
+    if isinstance(inner, WithIntercept) or n != d:
+        return None
+    if isinstance(inner, CSR):
+        return _sparse_diagonal(inner)
+    diagonal = np.diag(inner.values).copy()
+    edge = inner.values[0, 1:].any() or inner.values[-1, :-1].any()  # cheap, and enough for most matrices
+    return None if edge or np.count_nonzero(inner.values) != np.count_nonzero(diagonal) else diagonal
+
+
+def _sparse_diagonal(M: CSR) -> np.ndarray | None:
+    n = M.columns
+    if len(M.data) == n and M.indptr[-1] == n and np.array_equal(M.indices, np.arange(n, dtype=M.indices.dtype)):
+        return M.data if np.array_equal(M.indptr, np.arange(n + 1, dtype=M.indptr.dtype)) else None
+    if len(M.data) > n or (np.repeat(np.arange(n), np.diff(M.indptr)) != M.indices).any():
+        return None
+    diagonal = np.zeros(n)
+    diagonal[M.indices] = M.data
+    return diagonal
 
 
 def as_rows(matrix: Any, name: str = "X") -> Rows:

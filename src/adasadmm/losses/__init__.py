@@ -2,8 +2,8 @@
 
 A loss is a ``NamedTuple``, and each of these functions is registered for its class. A loss of your own needs ``value``
 and ``slope`` for the stochastic solvers, ``prox`` for OADMM, ADMM and SPDHG, ``curvature`` for SVRGADMM and ASVRGADMM,
-``conjugate`` and ``domain`` for a duality gap. The first `Problem` with an instance of the class tries the functions
-out at a few points, and rejects a loss whose functions contradict each other.
+``second`` for IPM and ChainDP, ``conjugate`` and ``domain`` for a duality gap. The first `Problem` with an instance of
+the class tries the functions out at a few points, and rejects a loss whose functions contradict each other.
 
 Examples
 --------
@@ -30,10 +30,12 @@ from ._generic import (  # noqa: F401
     clip_to_domain,
     conjugate,
     curvature,
+    derivatives,
     domain,
     mean_conjugate,
     mean_value,
     prox,
+    second,
     slope,
     takes_labels,
     value,
@@ -51,5 +53,5 @@ from .regression import (
 
 BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type))
 
-__all__ = ["check", "conjugate", "curvature", "domain", "prox", "slope", "takes_labels", "value"]
+__all__ = ["check", "conjugate", "curvature", "domain", "prox", "second", "slope", "takes_labels", "value"]
 __all__ += [cls.__name__ for cls in BUILT_IN]

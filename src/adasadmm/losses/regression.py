@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from .._core.jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, slope, value, xlogx
+from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, second, slope, value, xlogx
 
 # --- squared ---------------------------------------------------------------------------------------------------------
 
@@ -50,6 +50,11 @@ def squared_domain(loss: Squared, y):
 
 @curvature.register
 def squared_curvature(loss: Squared):
+    return 1.0
+
+
+@second.register
+def second_of_squared(loss: Squared, z, y):
     return 1.0
 
 
@@ -103,6 +108,11 @@ def huber_domain(loss: Huber, y):
 @curvature.register
 def huber_curvature(loss: Huber):
     return 1.0
+
+
+@second.register
+def second_of_huber(loss: Huber, z, y):
+    return 1.0 if abs(z - y) <= loss.delta else 0.0
 
 
 @check.register(Huber)
@@ -271,6 +281,11 @@ def poisson_conjugate(loss: Poisson, s, y):
 @domain.register
 def poisson_domain(loss: Poisson, y):
     return -y, math.inf
+
+
+@second.register
+def second_of_poisson(loss: Poisson, z, y):
+    return _exp(z)
 
 
 @check.register(Poisson)

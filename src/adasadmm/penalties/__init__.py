@@ -22,9 +22,9 @@ from __future__ import annotations
 from ._generic import check, conjugate, domain, dual_prox_at, indices, prox, prox_at, total_value, value  # noqa: F401
 
 # The built-in penalties and sets.
-from .norms import (  # noqa: F401
+from .chain import ChainTV as ChainTV
+from .norms import (
     L1 as L1,
-    PENALTIES,
     ElasticNet as ElasticNet,
     GroupL2 as GroupL2,
     L2Squared as L2Squared,
@@ -38,7 +38,7 @@ from .sets import (  # noqa: F401
     NonNegative as NonNegative,
     Simplex as Simplex,
 )
-from .stack import Part, Stack as Stack, linked, parts_of, violation  # noqa: F401
+from .stack import PENALTIES, Part, Stack as Stack, linked, parts_of, violation  # noqa: F401
 
 BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type) and cls is not Part)
 

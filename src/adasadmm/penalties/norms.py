@@ -117,8 +117,8 @@ def l1_domain(penalty: L1, s):
 
 @check.register(L1)
 def l1_check(penalty, m):
-    _check_strength(penalty)
-    _check_weights(penalty, m)
+    check_strength(penalty)
+    check_weights(penalty, m)
 
 
 # --- l2 squared ------------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def l2_squared_domain(penalty: L2Squared, s):
 
 @check.register(L2Squared)
 def l2_squared_check(penalty, m):
-    _check_strength(penalty)
+    check_strength(penalty)
 
 
 # --- elastic net -----------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def elastic_net_domain(penalty: ElasticNet, s):
 
 @check.register(ElasticNet)
 def elastic_net_check(penalty, m):
-    _check_strength(penalty)
+    check_strength(penalty)
     if not 0.0 <= penalty.l1_ratio <= 1.0:
         raise ValueError(f"l1_ratio of ElasticNet must lie between 0 and 1, got {penalty.l1_ratio}")
 
@@ -327,22 +327,22 @@ def group_l2_domain(penalty: GroupL2, s):
 
 @check.register(GroupL2)
 def group_l2_check(penalty, m):
-    _check_strength(penalty)
-    _check_weights(penalty, len(penalty.starts) - 1)
+    check_strength(penalty)
+    check_weights(penalty, len(penalty.starts) - 1)
     check_rows("groups of GroupL2", penalty.members, m)
 
 
-PENALTIES = (Zero, L1, L2Squared, ElasticNet, GroupL2)
+NORMS = (Zero, L1, L2Squared, ElasticNet, GroupL2)
 
 # --- parameters ------------------------------------------------------------------------------------------------------
 
 
-def _check_strength(penalty: Any) -> None:
+def check_strength(penalty: Any) -> None:
     if not 0.0 <= penalty.nu < math.inf:
         raise ValueError(f"nu of {type(penalty).__name__} must be >= 0 and finite, got {penalty.nu}")
 
 
-def _check_weights(penalty: Any, length: int) -> None:
+def check_weights(penalty: Any, length: int) -> None:
     if penalty.weights is None:
         return
     weights = np.asarray(penalty.weights)

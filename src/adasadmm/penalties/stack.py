@@ -9,8 +9,11 @@ import numpy as np
 
 from .._core.jit import inlined
 from ._generic import check, check_rows, conjugate, domain, indices, joined, prox, value
-from .norms import PENALTIES, Zero
+from .chain import ChainTV
+from .norms import NORMS, Zero
 from .sets import SETS
+
+PENALTIES = (*NORMS, ChainTV)  # all that are not sets
 
 # --- as a user writes it ---------------------------------------------------------------------------------------------
 

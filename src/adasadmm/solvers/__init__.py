@@ -6,7 +6,7 @@ Examples
 --------
 >>> from adasadmm import solvers
 >>> sorted(cls.__name__ for cls in solvers.BUILT_IN if cls.uses_all_rows)
-['ADMM', 'ALM']
+['ADMM', 'ALM', 'AlternatingChains', 'ChainDP']
 """
 
 from ..certificates import certify
@@ -15,7 +15,9 @@ from ..certificates import certify
 from .ada_sadmm import AdaSADMM as AdaSADMM
 from .admm import ADMM as ADMM
 from .alm import ALM as ALM
+from .alternating_chains import AlternatingChains as AlternatingChains
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver, check_fits
+from .chain_dp import ChainDP as ChainDP
 from .oadmm import OADMM as OADMM
 from .rda_sadmm import RDASADMM as RDASADMM
 from .sadmm import SADMM as SADMM

@@ -1,0 +1,286 @@
+"""Exact solution where X is diagonal and the penalty is the total variation along chains: dynamic programming.
+
+The squared loss needs one dynamic programme (`linalg.chain`), whose work grows linearly with the chain. Losses with a
+second derivative need one for each step of a proximal Newton method: the step minimises the second-order model of the
+losses plus the penalty itself. A line search makes sure that the objective falls.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import losses, penalties
+from .._core.jit import compiled, is_registered
+from ..linalg.chain import chain_multipliers, fused_chain
+from ..linalg.matrices import WithIntercept
+from ..linalg.paths import Paths
+from ..problem import Problem
+from .base import Point, Run, Solver
+from .direct import DirectRun, Nodes, limits_of, nodes_of, quadratic, refuse, second_order, why_not
+
+__all__ = ["ChainDP"]
+
+MOST_STEPS = 100  # of Newton's method
+HALVINGS = 40  # of one step
+DESCENT = 1e-4  # the part of the model's descent that a step must achieve
+CONVERGED = 1e-15  # relative descent at which Newton's method ends
+SEARCHES = 80  # of the intercept
+ROUNDING = 1e-14
+
+
+@dataclasses.dataclass(frozen=True)
+class ChainDP(Solver):
+    """Dynamic programming along chains, where X is diagonal: the exact solution, in one iteration.
+
+    The rows of A must be weighted differences along disjoint paths, in any order, and the penalty `L1`; or A = I and the
+    penalty `ChainTV`. A million points with the squared loss take a few hundredths of a second. Rows of weight 0 are
+    missing points. The coefficients of a piece are equal to the last bit.
+
+    References
+    ----------
+    N. Johnson, A dynamic programming algorithm for the fused lasso and L0-segmentation, Journal of Computational and
+    Graphical Statistics 22, 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import ChainDP, L1, Problem, Squared, graphs, solve
+    >>> y = [0.0, 1.0, 5.0, 6.0]
+    >>> problem = Problem(np.eye(4), y, loss=Squared(), penalty=L1(0.25), A=graphs.difference(4))
+    >>> solve(problem, ChainDP()).w
+    array([1., 1., 5., 5.])
+    """
+
+    uses_all_rows: ClassVar[bool] = True
+    takes_streams: ClassVar[bool] = False
+    takes_any_B: ClassVar[bool] = False
+    knows_gap: ClassVar[bool] = True
+    exact_v: ClassVar[bool] = True
+    default_epochs: ClassVar[float] = 3.0
+    fit_epochs: ClassVar[int] = 3
+    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
+
+    @staticmethod
+    def fits(problem: Problem) -> str:
+        """Why the method cannot solve a problem; empty if it can.
+
+        Parameters
+        ----------
+        problem : Problem
+
+        Returns
+        -------
+        str
+        """
+        reason = why_not(problem)
+        if not reason and chain_of(problem) is None:
+            reason = "the rows of A are no differences along disjoint paths"
+        if not reason and not is_registered(losses.second, problem.loss):
+            reason = f"{type(problem.loss).__name__} has no losses.second"
+        return reason
+
+    def check(self, problem: Problem) -> None:
+        refuse(self, self.fits(problem))
+
+    def begin(self, problem: Problem, start: Point) -> Run:
+        return DirectRun(problem, self, ChainMethod(problem, start))
+
+
+def chain_of(problem: Problem) -> Paths | None:
+    """The paths along which the penalty acts."""
+    if isinstance(problem.penalty, penalties.L1):
+        return problem.paths
+    d = problem.d
+    if problem.A.shape[0] != d or not _is_identity(problem.A):
+        return None
+    return Paths(np.arange(d), np.arange(d - 1), np.ones(d - 1), True)
+
+
+def _is_identity(A: Any) -> bool:
+    return len(A.data) == A.columns and bool(
+        (A.data == 1.0).all() and (A.indices == np.arange(A.columns, dtype=A.indices.dtype)).all()
+    )
+
+
+class ChainMethod:
+    """The exact solution by dynamic programming; arrays are in the order of the walk along the paths."""
+
+    def __init__(self, problem: Problem, start: Point) -> None:
+        paths = chain_of(problem)
+        assert paths is not None
+        self.problem, self.paths = problem, paths
+        self.w, self.theta = start.w.copy(), start.theta.copy()
+        has_intercept = isinstance(problem.rows.X, WithIntercept)
+        self.nodes = _in_order(nodes_of(problem), paths, has_intercept)
+        limits = limits_of(problem)
+        at = slice(None) if paths.natural else paths.rows
+        self.edges = np.abs(paths.weights) * (limits[at] if len(limits) else 0.0)
+        self.searches = has_intercept and not _is_redundant(self.nodes)
+        self.done = np.zeros(1)
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"solved": self.done}
+
+    def advance(self) -> None:
+        if self.done[0]:
+            return
+        start = self.w if self.paths.natural else self.w[self.paths.order]
+        shift = 0.0
+        if self.searches:
+            shift = _intercept(self.nodes, lambda shift: self._solved(shift, start)[0])
+        w, multipliers = self._solved(shift, start)
+        self._keep(w, multipliers, shift)
+        self.done[0] = 1.0
+
+    def _solved(self, shift: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The best w for this intercept, and the multipliers of the edges."""
+        if isinstance(self.nodes.loss, losses.Squared):
+            h, t = np.empty((2, len(start)))
+            quadratic(self.nodes, shift, h, t)
+            w = fused_chain(h, t, self.edges)
+            return w, chain_multipliers(h, t, self.edges, w)
+        return newton(self.nodes, shift, self.edges, start)
+
+    def _keep(self, w: np.ndarray, multipliers: np.ndarray, shift: float) -> None:
+        """Write w and theta in the order of the problem."""
+        paths = self.paths
+        if isinstance(self.problem.penalty, penalties.ChainTV):
+            self.w, self.theta = w, np.diff(multipliers, prepend=0.0, append=0.0)
+        elif paths.natural:
+            self.w, self.theta = w, multipliers / paths.weights
+        else:
+            tied = paths.rows >= 0
+            self.w[paths.order], self.theta[:] = w, 0.0
+            self.theta[paths.rows[tied]] = multipliers[tied] / paths.weights[tied]
+        if isinstance(self.problem.rows.X, WithIntercept):
+            self.w[-1] = shift
+
+
+def _in_order(nodes: Nodes, paths: Paths, has_intercept: bool) -> Nodes:
+    """The nodes in the order of the walk; an intercept is a node without data, at its place in the walk."""
+    fields = list(nodes[1:])
+    if has_intercept:
+        fields = [np.append(field, 0.0) for field in fields]
+        fields[1][-1] = fields[1][0]  # a target that every loss accepts
+    if not paths.natural:
+        fields = [field[paths.order] for field in fields]
+    return Nodes(nodes.loss, *fields)
+
+
+def _is_redundant(nodes: Nodes) -> bool:
+    """Whether an intercept changes nothing: a constant can as well be added to w."""
+    used = nodes.x[nodes.rate > 0.0]
+    return not nodes.gamma.any() and bool((used == used[0]).all()) and used[0] != 0.0
+
+
+# --- smooth losses ---------------------------------------------------------------------------------------------------
+
+
+def newton(nodes: Nodes, shift: float, edges: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The minimiser for smooth losses by a proximal Newton method, and the multipliers of the edges."""
+    w, (g, h, t) = start.copy(), np.empty((3, len(start)))
+    value = chain_value(nodes, shift, edges, w)
+    if not math.isfinite(value):
+        w[:] = 0.0
+        value = chain_value(nodes, shift, edges, w)
+    for _ in range(MOST_STEPS):
+        second_order(nodes, shift, w, g, h, t)
+        following = fused_chain(h, t, edges)
+        multipliers = chain_multipliers(h, t, edges, following)
+        descent = chain_descent(g, h, edges, w, following)
+        if descent <= CONVERGED * abs(value):
+            return (following if chain_value(nodes, shift, edges, following) <= value else w), multipliers
+        length = 1.0
+        for _ in range(HALVINGS):
+            trial = following if length == 1.0 else w + length * (following - w)
+            found = chain_value(nodes, shift, edges, trial)
+            if found <= value - DESCENT * length * descent:
+                break
+            length *= 0.5
+        else:  # the objective falls no further than rounding
+            return w, multipliers
+        w, value = trial, found
+    return w, multipliers
+
+
+@compiled
+def chain_value(nodes, shift, edges, w):
+    """The objective."""
+    total = 0.0
+    for i in range(len(w)):
+        total += 0.5 * nodes.gamma[i] * w[i] * w[i]
+        if nodes.rate[i] > 0.0:
+            total += nodes.rate[i] * losses.value(nodes.loss, nodes.x[i] * w[i] + shift, nodes.y[i])
+        if i > 0:
+            total += edges[i - 1] * abs(w[i] - w[i - 1])
+    return total
+
+
+@compiled
+def chain_descent(g, h, edges, w, following):
+    """How far the model of the objective falls from w to the following point."""
+    total = 0.0
+    for i in range(len(w)):
+        step = following[i] - w[i]
+        total -= step * (g[i] + 0.5 * h[i] * step)
+        if i > 0:
+            total += edges[i - 1] * (abs(w[i] - w[i - 1]) - abs(following[i] - following[i - 1]))
+    return total
+
+
+# --- the intercept ---------------------------------------------------------------------------------------------------
+
+
+def _intercept(nodes: Nodes, solve: Callable[[float], np.ndarray]) -> float:
+    """The best intercept: there the slopes of all rows sum to 0, a sum that grows with the intercept.
+
+    The root is bracketed by steps that double, then found by the secant rule of Illinois: w moves piecewise linearly
+    with the intercept if the loss is squared, so that few dynamic programmes are needed.
+    """
+
+    def force(shift: float) -> tuple[float, float]:
+        return shift_force(nodes, shift, solve(shift))
+
+    low = high = 0.0
+    force_low, size = force_high, _ = force(0.0)
+    step = math.copysign(abs(force_low) + ROUNDING, -force_low) * 2.0
+    for _ in range(SEARCHES):
+        if force_low <= 0.0 <= force_high or abs(step) > 1e12:
+            break
+        if force_high < 0.0:
+            low, force_low, high = high, force_high, high + step
+            force_high, size = force(high)
+        else:
+            high, force_high, low = low, force_low, low + step
+            force_low, size = force(low)
+        step *= 4.0
+    for _ in range(SEARCHES):
+        if force_high == force_low or high - low <= ROUNDING * (abs(low) + abs(high)):
+            break
+        middle = low - force_low * (high - low) / (force_high - force_low)
+        middle = min(max(middle, low), high)
+        found, size = force(middle)
+        if abs(found) <= ROUNDING * size:
+            return middle
+        if found < 0.0:
+            low, force_low, force_high = middle, found, 0.5 * force_high
+        else:
+            high, force_high, force_low = middle, found, 0.5 * force_low
+    return low if abs(force_low) <= abs(force_high) else high
+
+
+@compiled
+def shift_force(nodes, shift, w):
+    """The derivative of the losses in the intercept, and the sum of the sizes of its terms."""
+    total, size = 0.0, 0.0
+    for i in range(len(w)):
+        if nodes.rate[i] > 0.0:
+            term = nodes.rate[i] * losses.slope(nodes.loss, nodes.x[i] * w[i] + shift, nodes.y[i])
+            total += term
+            size += abs(term)
+    return total, size

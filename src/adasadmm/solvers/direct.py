@@ -1,0 +1,185 @@
+"""What the direct methods share: the problem as nodes with a loss each, and the run around a method.
+
+Where X is diagonal, each row of the data is a loss of one coefficient, a node, and the penalty ties nodes together along
+the edges that the rows of A describe. `ChainDP`, `AlternatingChains` and `DualGradient` solve such problems.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .. import losses, penalties
+from .._core.jit import compiled
+from ..certificates import BestDual, duality
+from ..certificates.trace import Certificate
+from ..linalg.matrices import WithIntercept
+from ..problem import Problem
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .work import Iterations, Work
+
+__all__ = ["DirectRun", "Method", "Nodes", "limits_of", "nodes_of", "quadratic", "refuse", "second_order", "why_not"]
+
+
+class Nodes(NamedTuple):
+    """The loss of node i is ``rate_i loss(x_i w_i + shift, y_i) + gamma_i w_i^2 / 2``, with the rate c_i / n."""
+
+    loss: Any
+    x: np.ndarray
+    y: np.ndarray
+    rate: np.ndarray
+    gamma: np.ndarray
+
+
+def nodes_of(problem: Problem) -> Nodes:
+    x, (_, y, c) = problem.diagonal, problem.rows
+    assert x is not None
+    return Nodes(problem.loss, x, y, c / problem.n, problem.gamma[: problem.n])
+
+
+def why_not(problem: Problem) -> str:
+    """Why no direct method can solve a problem; empty if one may."""
+    if problem.source is not None:
+        return "the rows are not in memory"
+    if problem.diagonal is None:
+        return f"X, of shape {problem.rows.X.shape}, is not diagonal"
+    if problem.B is not None or problem.b.any():
+        return "B is not -I, or b is not 0"
+    if problem.w_set is not None or problem.w_copy is not None:
+        return "w has a set"
+    if not isinstance(problem.penalty, (penalties.L1, penalties.ChainTV)):
+        return f"the penalty is {type(problem.penalty).__name__}, not L1 or ChainTV"
+    if isinstance(problem.rows.X, WithIntercept) and problem.gamma[-1] != 0.0:
+        return "the intercept has a ridge"
+    return ""
+
+
+def refuse(solver: Solver, reason: str) -> None:
+    """Raise ``ValueError`` if there is a reason why a solver cannot solve a problem."""
+    if reason:
+        raise ValueError(f"{solver} cannot solve this problem: {reason}; use ALM()")
+
+
+def limits_of(problem: Problem) -> np.ndarray:
+    """``nu weights_k`` of each entry of an L1 or ChainTV penalty."""
+    nu, weights = problem.penalty
+    if weights is not None:
+        return nu * weights
+    return np.full(problem.p - isinstance(problem.penalty, penalties.ChainTV), nu)
+
+
+@compiled
+def quadratic(nodes, shift, h, t):
+    """The squared losses as ``h_i (w_i - t_i)^2 / 2``."""
+    for i in range(len(h)):
+        pull = nodes.rate[i] * nodes.x[i]
+        h[i] = pull * nodes.x[i] + nodes.gamma[i]
+        t[i] = pull * (nodes.y[i] - shift) / h[i] if h[i] > 0.0 else 0.0
+
+
+@compiled
+def second_order(nodes, shift, w, g, h, t):
+    """The gradient g of the losses and their second-order model at w, ``h_i (x - t_i)^2 / 2``.
+
+    A node where neither the loss nor the ridge bends is left to the others.
+    """
+    for i in range(len(w)):
+        g[i], h[i] = nodes.gamma[i] * w[i], nodes.gamma[i]
+        if nodes.rate[i] > 0.0:
+            z, pull = nodes.x[i] * w[i] + shift, nodes.rate[i] * nodes.x[i]
+            g[i] += pull * losses.slope(nodes.loss, z, nodes.y[i])
+            h[i] += pull * nodes.x[i] * losses.second(nodes.loss, z, nodes.y[i])
+        if h[i] > 0.0:
+            t[i] = w[i] - g[i] / h[i]
+        else:
+            h[i], t[i] = 0.0, 0.0
+
+
+# --- the run ---------------------------------------------------------------------------------------------------------
+
+
+class Method(Protocol):
+    """What a direct method does: it moves w and theta, arrays that the run reads."""
+
+    w: np.ndarray
+    theta: np.ndarray
+
+    def advance(self) -> None:
+        """One iteration."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything but w and theta that further iterations depend on; the arrays themselves."""
+
+
+class DirectRun(Run):
+    """A direct method on one problem."""
+
+    def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
+        self.problem, self.solver, self.method = problem, solver, method
+        self.v = problem.times_A(method.w)
+        self.iteration, self.best_dual = 0, BestDual()
+
+    def advance(self, work: Work) -> None:
+        assert isinstance(work, Iterations)
+        for _ in range(work.number):
+            self.method.advance()
+        self.iteration += work.number
+        self.v = self.problem.times_A(self.method.w)
+
+    def is_finite(self) -> bool:
+        return bool(np.isfinite(self.method.w).all() and np.isfinite(self.method.theta).all())
+
+    @property
+    def point(self) -> Point:
+        return Point(self.method.w, self.v, self.method.theta)
+
+    @property
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.method.w.copy(), self.v.copy()
+
+    @property
+    def answer(self) -> np.ndarray:
+        return self.method.w.copy()
+
+    def monitor(self) -> Monitor:
+        return Monitor(self.iteration)
+
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        return duality.slopes(self.problem, self.problem.predictions(self.method.w)), self.method.theta
+
+    def certify(self) -> Certificate:
+        def compute() -> Certificate:
+            problem, w, v = self.problem, self.method.w, self.v
+            slopes, theta = self.dual_point()
+            primal = problem.objective(w, v)  # v is A w, so the point is feasible
+            dual = duality.dual_value(problem, w, slopes, theta)
+            gap = duality.relative_gap(problem, primal, dual.value)
+            return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)
+
+        return self.best_dual.find(self.problem, self.iteration, compute)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {"w": self.method.w, "v": self.v, "theta": self.method.theta, **self.method.state()}
+
+    def state(self) -> NamedState:
+        numbers = {"iteration": self.iteration, "best_dual": self.best_dual.best}
+        return {name: array.copy() for name, array in self._arrays().items()} | numbers
+
+    def restore(self, state: NamedState) -> None:
+        for name, array in self._arrays().items():
+            array[...] = state[name]
+        self.iteration, self.best_dual.best = int(state["iteration"]), float(state["best_dual"])
+        self.best_dual.forget()
+
+    def fork(self, problem: Problem | None) -> Run:
+        if problem is None:
+            raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
+        fork = self.solver.begin(problem, self.point)
+        assert isinstance(fork, DirectRun)
+        fork.done, fork.seconds = self.done, self.seconds
+        if problem is self.problem:
+            fork.restore(self.state())
+            fork.best_dual = copy.copy(self.best_dual)
+        return fork
