@@ -1,0 +1,100 @@
+"""Newton's system by dense factors: of the d x d matrix, or of an n x n one."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from . import products
+from .gram_factor import GramFactor
+from .matrices import CSR, Dense, dense_block, taken
+from .sparse_factor import Symbolic
+from .system import System
+
+__all__ = ["DenseSystem", "RowSpace", "cholesky"]
+
+WEAK = 1e-10  # least ridge in n-space where there is none, relative to the curvature of the rows
+MORE_DIAGONAL = 0.0, 1e-13, 1e-10, 1e-7
+
+
+class DenseSystem(System):
+    """The Cholesky factor of the d x d matrix, scaled to a unit diagonal: features may differ by many decades."""
+
+    name = "dense"
+
+    def factor(self, rows: np.ndarray, edges: np.ndarray, ridge: np.ndarray) -> None:
+        used = np.flatnonzero(rows)
+        X, weights = (self.X, rows) if len(used) == len(rows) else (taken(self.X, used), rows[used])
+        matrix = products.gram(X, weights) + products.gram(self.A, edges)
+        matrix[np.diag_indices_from(matrix)] += ridge
+        self.matrix, self.diagonal = matrix, np.diag(matrix).copy()
+        self.prepare()
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        return self.matrix @ x
+
+    def prepare(self) -> None:
+        self.scale = 1.0 / np.sqrt(np.where(self.diagonal > 0.0, self.diagonal, 1.0))
+        self.lower = cholesky(self.matrix * np.outer(self.scale, self.scale))
+
+    def approximate(self, rhs: np.ndarray) -> np.ndarray:
+        return scipy.linalg.cho_solve((self.lower, True), rhs * self.scale, check_finite=False) * self.scale
+
+
+class RowSpace(System):
+    """Woodbury's formula over a sparse factor of ``S = A' diag(edges) A + diag(ridge)``; the dense matrix is n x n.
+
+    With ``R = diag(rows)^{1/2}``: ``M^{-1} = S^{-1} - S^{-1} X'R (I + R X S^{-1} X'R)^{-1} R X S^{-1}``. S may be
+    singular if there is no ridge; a weak one then takes its place, and refinement corrects the error.
+    """
+
+    name = "n-space"
+
+    def __init__(self, X: Dense | CSR, A: CSR, pattern: Symbolic) -> None:
+        super().__init__(X, A)
+        self.base = GramFactor([A], pattern)
+
+    def prepare(self) -> None:
+        weak = WEAK * np.where(self.of_rows > 0.0, self.of_rows, self.of_rows.max(initial=0.0) or 1.0)
+        self.base.factor([self.edges], np.where(self.ridge > 0.0, self.ridge, weak))
+        self.used = np.flatnonzero(self.rows)
+        self.roots = np.sqrt(self.rows[self.used])
+        every = slice(0, len(self.rows))
+        X = (
+            dense_block(self.X, every)
+            if len(self.used) == len(self.rows)
+            else dense_block(taken(self.X, self.used), every)
+        )
+        half = self.base.half_solve(X)
+        matrix = _squares(half) * np.outer(self.roots, self.roots)
+        matrix[np.diag_indices_from(matrix)] += 1.0
+        self.scale = 1.0 / np.sqrt(np.diag(matrix))
+        self.lower = cholesky(matrix * np.outer(self.scale, self.scale))
+
+    def approximate(self, rhs: np.ndarray) -> np.ndarray:
+        x = self.base.solve(rhs)
+        along = np.empty(len(self.rows))
+        products.product(self.X, x, along)
+        inner = self.scale * self.roots * along[self.used]
+        inner = scipy.linalg.cho_solve((self.lower, True), inner, check_finite=False)
+        back = np.zeros(len(self.rows))
+        back[self.used] = self.scale * self.roots * inner
+        pull = np.empty_like(x)
+        products.transposed_product(self.X, back, pull)
+        return x - self.base.solve(pull)
+
+
+def _squares(V: np.ndarray) -> np.ndarray:
+    """``V V'``."""
+    return products.gram(Dense(np.ascontiguousarray(V.T)), np.ones(V.shape[1]))
+
+
+def cholesky(matrix: np.ndarray) -> np.ndarray:
+    """The Cholesky factor of a matrix with a unit diagonal; if rounding made it indefinite, with a larger diagonal."""
+    for more in MORE_DIAGONAL:
+        matrix[np.diag_indices_from(matrix)] += more
+        try:
+            return scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)[0]
+        except np.linalg.LinAlgError:
+            continue
+    raise np.linalg.LinAlgError("Newton's matrix is not positive definite")

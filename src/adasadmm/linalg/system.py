@@ -1,0 +1,101 @@
+"""What all ways to solve Newton's system have in common: the matrix as an operator, and refinement."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from . import products
+from .matrices import CSR, Rows
+
+__all__ = ["System"]
+
+TOLERANCE = 1e-9  # the relative residual of a solution, where rounding allows
+REFINEMENTS = 10
+
+
+class System(ABC):
+    """``M x = rhs`` for one X and A, and changing weights.
+
+    M must be positive definite. A coordinate without rows, edges and ridge makes it singular: give it a small ridge.
+
+    Attributes
+    ----------
+    name : str
+        How the system is solved.
+    flops : float
+        The cost of one factorisation and one solution, in multiplications at the speed of BLAS.
+    diagonal : ndarray of shape (d,)
+        The diagonal of M, after `factor`.
+    """
+
+    name: str
+    flops: float
+    diagonal: np.ndarray
+    most_steps = REFINEMENTS
+
+    def __init__(self, X: Rows, A: CSR) -> None:
+        self.X, self.A = X, A
+
+    def factor(self, rows: np.ndarray, edges: np.ndarray, ridge: np.ndarray) -> None:
+        """Factor M for weights >= 0 of the rows of X, the rows of A, and the coordinates."""
+        self.rows, self.edges, self.ridge = rows, edges, ridge
+        self.of_rows = products.gram_diagonal(self.X, rows)
+        self.diagonal = ridge + self.of_rows + products.gram_diagonal(self.A, edges)
+        self.prepare()
+
+    def solve(self, rhs: np.ndarray, tol: float = TOLERANCE) -> np.ndarray:
+        """``M^{-1} rhs`` with a relative residual of at most ``tol``, where rounding errors allow."""
+        return _refined(self.times, self.approximate, rhs, tol, self.most_steps)
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """``M x``."""
+        total = self.ridge * x
+        for rows, weights in ((self.X, self.rows), (self.A, self.edges)):
+            along, back = np.empty(len(weights)), np.empty(len(x))
+            products.product(rows, x, along)
+            products.transposed_product(rows, weights * along, back)
+            total += back
+        return total
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Factor M, or a matrix near it."""
+
+    @abstractmethod
+    def approximate(self, rhs: np.ndarray) -> np.ndarray:
+        """The solution with that factor."""
+
+
+# --- refinement ------------------------------------------------------------------------------------------------------
+
+Operator = Callable[[np.ndarray], np.ndarray]
+
+
+def _refined(times: Operator, solve: Operator, rhs: np.ndarray, tol: float, most: int) -> np.ndarray:
+    """Conjugate gradients from ``solve(rhs)``, until the residual is small or falls no more."""
+    x = solve(rhs)
+    enough = tol * float(np.linalg.norm(rhs))
+    r = rhs - times(x)
+    best, least = x, float(np.linalg.norm(r))
+    p, before, worse, patience = np.zeros_like(x), 1.0, 0, max(1, most // 10)
+    for _ in range(most):
+        if not least > enough or worse > patience:
+            break
+        z = solve(r)
+        now = float(r @ z)
+        p = z + now / before * p
+        Mp = times(p)
+        curvature = float(p @ Mp)
+        if not curvature > 0.0 or not now > 0.0:
+            break
+        before = now
+        x = x + now / curvature * p
+        r = r - now / curvature * Mp
+        norm = float(np.linalg.norm(r))
+        worse = 0 if norm < 0.5 * least else worse + 1
+        if norm < least:
+            best, least = x, norm
+    return best

@@ -1,0 +1,170 @@
+"""Newton's system, solved by structure.
+
+    M = X' diag(rows) X + A' diag(edges) A + diag(ridge)
+
+X and A stay, the weights change from step to step. `system_for` chooses how to solve ``M x = rhs`` by counted cost:
+
+- ``dense``: the d x d matrix and its Cholesky factor;
+- ``n-space``: fewer rows than features. Woodbury's formula over a sparse factor of ``A' diag(edges) A + diag(ridge)``;
+- ``sparse``: a sparse factor of M itself;
+- ``t-space``: X is diagonal. Woodbury's formula over ``X' diag(rows) X + diag(ridge)``, which is diagonal. It is better
+  conditioned than ``sparse`` for differences of higher order with large weights;
+- ``conjugate gradients``: many rows and features, X sparse. The preconditioner is a sparse factor of M with all
+  off-diagonal entries of ``X' diag(rows) X`` left out.
+
+An intercept is a border of one row and one column around any of these. Every solution is refined by conjugate gradients
+on M, with the factor as preconditioner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .dense_systems import DenseSystem, RowSpace
+from .gram_factor import gram_pattern, is_graph, pairs_of
+from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, size, to_scipy
+from .sparse_factor import Symbolic
+from .sparse_systems import Bordered, ConjugateGradients, EdgeSpace, SparseSystem
+from .system import System
+
+__all__ = ["System", "system_for"]
+
+DENSE_FEATURES = 2000  # up to which the d x d matrix is formed even if X has fewer entries
+CHEAP = 1e7  # flops of a dense factorisation below which no other way is worth counting
+SPARSE = 40.0  # the cost of a multiplication in sparse loops, relative to one in BLAS
+PANEL = 8.0  # of one in a sparse substitution with many right-hand sides
+PASS = 10.0  # of one in a product with a sparse matrix
+STEPS = 30  # that conjugate gradients are expected to need
+MOST_FILL = 5e7  # entries of a sparse factor
+MOST_PAIRS = 2e7  # products of two entries of a row of X, if X'X is to be sparse
+MOST_DENSE = 2**25  # entries of the dense n x d array in n-space, if X itself has fewer
+
+
+class Option(NamedTuple):
+    """A way to solve the system: its cost, and a function that makes the `System`."""
+
+    flops: float
+    make: Callable[[], System]
+
+
+def system_for(X: Rows, A: CSR) -> System:
+    """The cheapest way to solve Newton's system for these shapes and patterns. Only symbolic work is done here.
+
+    Parameters
+    ----------
+    X : Rows
+        Possibly `WithIntercept`.
+    A : CSR
+
+    Returns
+    -------
+    system : System
+        Call its ``factor(rows, edges, ridge)`` and then its ``solve(rhs)``, as often as the weights change.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> from adasadmm.linalg.matrices import as_csr, as_rows
+    >>> from adasadmm.linalg.systems import system_for
+    >>> X, A = as_rows(sp.eye_array(3)), as_csr([[1.0, -1.0, 0.0]], "A")
+    >>> system = system_for(X, A)
+    >>> system.factor(np.ones(3), np.ones(1), np.zeros(3))
+    >>> system.solve(np.array([1.0, 1.0, 2.0]))
+    array([1., 1., 2.])
+    """
+    X = _sparse_if_diagonal(X)
+    options = []
+    if X.shape[1] <= DENSE_FEATURES or X.shape[1] ** 2 <= size(X):
+        options.append(Option(_dense_cost(X), lambda: DenseSystem(X, A)))
+    if isinstance(X, WithIntercept):
+        if not options or options[0].flops > CHEAP or _is_diagonal(X.rows):
+            options += bordered(X, A)
+    elif not options or options[0].flops > CHEAP or _is_diagonal(X):
+        options += structured(X, A)
+    best = min(options, key=lambda option: option.flops)
+    system = best.make()
+    system.flops = best.flops
+    return system
+
+
+def bordered(X: WithIntercept, A: CSR) -> list[Option]:
+    """The ways for an intercept as a border around the other coordinates."""
+    assert not isinstance(X.rows, WithIntercept)
+    inner = structured(X.rows, as_csr(to_scipy(A)[:, :-1], "A"))
+
+    def around(option: Option) -> Option:
+        return Option(1.1 * option.flops, lambda: Bordered(X, A, option.make()))
+
+    return [around(option) for option in inner]
+
+
+def structured(X: Dense | CSR, A: CSR) -> list[Option]:
+    """The ways that keep the sparse structure, as far as their factors fit into memory."""
+    n, d = X.shape
+    of_A = gram_pattern([A], MOST_FILL)
+    options = []
+    if _is_diagonal(X):
+        assert isinstance(X, CSR)
+        options += diagonal(X, A, of_A)
+    elif isinstance(X, CSR) and pairs_of(X) <= MOST_PAIRS:
+        whole = gram_pattern([X, A], MOST_FILL)
+        if whole is not None:
+            cost = SPARSE * (_cost(whole) + pairs_of(X) + pairs_of(A))
+            options.append(Option(cost, lambda: SparseSystem(X, A, whole)))
+    if of_A is not None and n < d and n * d <= max(MOST_DENSE, 2 * size(X)):
+        cost = SPARSE * _cost(of_A) + PANEL * n * of_A.nnz + n * n * d + n**3 / 3
+        options.append(Option(cost, lambda: RowSpace(X, A, of_A)))
+    if not options or not _is_diagonal(X):
+        fill = of_A.nnz if of_A is not None else d
+        cost = (SPARSE * _cost(of_A) if of_A is not None else 0.0) + STEPS * PASS * 4.0 * (size(X) + size(A) + fill)
+        options.append(Option(cost, lambda: ConjugateGradients(X, A, of_A)))
+    return options
+
+
+def diagonal(X: CSR, A: CSR, of_A: Symbolic | None) -> list[Option]:
+    """X'X is diagonal. The factor of M is exact for differences of two coordinates; for others t-space is better."""
+    if of_A is not None and is_graph(A):
+        return [Option(SPARSE * (_cost(of_A) + pairs_of(A)), lambda: SparseSystem(X, A, of_A))]
+    transposed = as_csr(to_scipy(A).T.tocsr(), "A")
+    of_edges = gram_pattern([transposed], MOST_FILL)
+    if of_edges is not None:
+        cost = SPARSE * (_cost(of_edges) + pairs_of(transposed))
+        return [Option(cost, lambda: EdgeSpace(X, A, transposed, of_edges))]
+    if of_A is not None:
+        return [Option(SPARSE * (_cost(of_A) + pairs_of(A)), lambda: SparseSystem(X, A, of_A))]
+    return []
+
+
+# --- costs -----------------------------------------------------------------------------------------------------------
+
+
+def _cost(pattern: Symbolic) -> float:
+    """Multiplications of one sparse factorisation and solution."""
+    return pattern.flops / 2.0 + 2.0 * pattern.nnz
+
+
+def _dense_cost(X: Rows) -> float:
+    n, d = X.shape
+    inner = X.rows if isinstance(X, WithIntercept) else X
+    of_rows = SPARSE * pairs_of(inner) if isinstance(inner, CSR) else n * d * d / 2.0
+    return min(of_rows, n * d * d / 2.0) + d**3 / 6.0 + d * d
+
+
+def _is_diagonal(X: Rows) -> bool:
+    """Whether X'X is diagonal, since no row has two entries."""
+    return isinstance(X, CSR) and bool((np.diff(X.indptr) <= 1).all())
+
+
+def _sparse_if_diagonal(X: Rows) -> Rows:
+    """A dense X without a row with two entries, as sparse rows."""
+    if isinstance(X, WithIntercept):
+        return WithIntercept(_sparse_if_diagonal(X.rows))
+    if isinstance(X, Dense) and len(X.values) and np.count_nonzero(X.values[0]) <= 1:
+        if np.count_nonzero(X.values, axis=1).max() <= 1:
+            return as_csr(sp.csr_array(X.values), "X")
+    return X
