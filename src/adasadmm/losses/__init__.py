@@ -2,7 +2,7 @@
 
 A loss is a ``NamedTuple``, and each of these functions is registered for its class. A loss of your own needs ``value``
 and ``slope`` for the stochastic solvers, ``prox`` for OADMM, ADMM and SPDHG, ``curvature`` for SVRGADMM and ASVRGADMM,
-``conjugate`` and ``domain`` for a duality gap.
+``second`` for IPM, ``conjugate`` and ``domain`` for a duality gap.
 
 Examples
 --------
@@ -29,10 +29,12 @@ from ._generic import (  # noqa: F401
     clip_to_domain,
     conjugate,
     curvature,
+    derivatives,
     domain,
     mean_conjugate,
     mean_value,
     prox,
+    second,
     slope,
     takes_labels,
     value,
@@ -50,5 +52,5 @@ from .regression import (
 
 BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type))
 
-__all__ = ["check", "conjugate", "curvature", "domain", "prox", "slope", "takes_labels", "value"]
+__all__ = ["check", "conjugate", "curvature", "domain", "prox", "second", "slope", "takes_labels", "value"]
 __all__ += [cls.__name__ for cls in BUILT_IN]

@@ -42,6 +42,11 @@ def curvature(loss):
     """The largest second derivative in ``z``: for losses without kinks that have one."""
 
 
+@generic
+def second(loss, z, y):
+    """The second derivative in ``z`` at one prediction; where the slope has a kink, a value between both sides."""
+
+
 @functools.singledispatch
 def check(loss, y: np.ndarray) -> None:
     """Raise ``ValueError`` where the loss cannot take these targets, or has an impossible parameter."""
@@ -68,6 +73,17 @@ def all_slopes(loss, z, y, out):
     """The slope at each prediction."""
     for i in range(len(z)):
         out[i] = slope(loss, z[i], y[i])
+
+
+@compiled
+def derivatives(loss, z, y, weight, slopes, seconds):
+    """The slope and the second derivative at each prediction, times the weight of its row."""
+    for i in range(len(z)):
+        if weight[i] > 0.0:  # a row of weight 0 is absent, even where its loss is infinite
+            slopes[i] = weight[i] * slope(loss, z[i], y[i])
+            seconds[i] = weight[i] * second(loss, z[i], y[i])
+        else:
+            slopes[i] = seconds[i] = 0.0
 
 
 @compiled

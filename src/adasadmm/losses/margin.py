@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from .._core.jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, slope, takes_labels, value, xlogx
+from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, second, slope, takes_labels, value, xlogx
 
 # --- hinge -----------------------------------------------------------------------------------------------------------
 
@@ -80,6 +80,11 @@ def _(loss: SquaredHinge):
     return 2.0
 
 
+@second.register
+def second_of_squared_hinge(loss: SquaredHinge, z, y):
+    return 2.0 if y * z < 1.0 else 0.0
+
+
 # --- logistic --------------------------------------------------------------------------------------------------------
 
 
@@ -131,6 +136,12 @@ def _(loss: Logistic, s, y):
 @curvature.register
 def _(loss: Logistic):
     return 0.25
+
+
+@second.register
+def second_of_logistic(loss: Logistic, z, y):
+    grown = math.exp(-abs(z))  # both signs of z have the same second derivative
+    return grown / ((1.0 + grown) * (1.0 + grown))
 
 
 @domain.register

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from .._core.jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, slope, value, xlogx
+from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, second, slope, value, xlogx
 
 # --- squared ---------------------------------------------------------------------------------------------------------
 
@@ -42,6 +42,11 @@ def _(loss: Squared, y):
 
 @curvature.register
 def _(loss: Squared):
+    return 1.0
+
+
+@second.register
+def second_of_squared(loss: Squared, z, y):
     return 1.0
 
 
@@ -83,6 +88,11 @@ def _(loss: Huber, y):
 @curvature.register
 def _(loss: Huber):
     return 1.0
+
+
+@second.register
+def second_of_huber(loss: Huber, z, y):
+    return 1.0 if abs(z - y) <= loss.delta else 0.0
 
 
 @check.register(Huber)
@@ -219,6 +229,11 @@ def _(loss: Poisson, s, y):
 @domain.register
 def _(loss: Poisson, y):
     return -y, math.inf
+
+
+@second.register
+def second_of_poisson(loss: Poisson, z, y):
+    return _exp(z)
 
 
 @check.register(Poisson)

@@ -6,7 +6,7 @@ Examples
 --------
 >>> from adasadmm import solvers
 >>> sorted(cls.__name__ for cls in solvers.BUILT_IN if cls.uses_all_rows)
-['ADMM', 'ALM']
+['ADMM', 'ALM', 'IPM']
 """
 
 from ..certificates import certify
@@ -16,6 +16,7 @@ from .ada_sadmm import AdaSADMM as AdaSADMM
 from .admm import ADMM as ADMM
 from .alm import ALM as ALM
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver, check_fits
+from .ipm import IPM as IPM
 from .oadmm import OADMM as OADMM
 from .rda_sadmm import RDASADMM as RDASADMM
 from .sadmm import SADMM as SADMM

@@ -96,6 +96,9 @@ class Solver(ABC):
         then has no ``w_set`` but a copy of w in v.
         """
 
+    def check(self, problem: Problem) -> None:  # noqa: B027: most solvers need nothing beyond the facts above
+        """Raise ``TypeError`` or ``ValueError`` before any work if the method cannot be used for a problem."""
+
     @abstractmethod
     def begin(self, problem: Problem, start: Point) -> Run:
         """A run on a problem, from a point. Whatever has to be compiled is compiled here."""
@@ -207,3 +210,4 @@ def check_fits(solver: Solver, problem: Problem) -> None:
                 f"{name} needs {function} for {loss}; "
                 f"register one with @adasadmm.{function}.register({loss}), or use {solver.alternative}"
             )
+    solver.check(problem)
