@@ -30,12 +30,16 @@ __all__ = ["IPM", "InteriorPointRun"]
 
 TINY = float(np.finfo(float).tiny)
 TO_BOUNDARY = 0.99
+LEAST_OF_COST, LEAST, MOST_GROWTH = 0.1, 1e-3, 10.0
+SMALL = 1e-3
 CURVED = 3.0  # times the expected change of the slope along a step is the most that is accepted
 HALVINGS = 40
+SHORT, MORE_DAMPING, LESS_DAMPING, LEAST_DAMPING = 0.3, 10.0, 0.1, 1e-6
 HOLD, HOLD_EMPTY = 1e-12, 1e-8  # of the first diagonal: the proximal term of coordinates without a ridge, without data
-STIFF = 1e-8  # the softness of an equation, relative to that of the rows around it
-ARRAYS = ("w", "v", "u", "duals")
-NUMBERS = ("iteration", "gap", "length")
+HARDEST, SOFTEST, SOFTER, HARDER = 1e-14, 1e-6, 100.0, 0.3
+HARMFUL, HARMLESS = 0.1, 1e-3
+ARRAYS = ("w", "v", "u", "duals", "slopes", "expected")
+NUMBERS = ("iteration", "gap", "length", "soft", "damping")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,22 +130,25 @@ class InteriorPointRun(Run):
         depth = depth if 0.0 < depth < math.inf else 1.0
         curvature = unit * products.gram_diagonal(problem.rows.X, self.weight)
         data = curvature > 0.0
+        self.units, self.damping = curvature, 0.0
         most = float(np.max(curvature, initial=0.0)) or 1.0
         reach = np.sqrt(depth / np.where(data, curvature, most))
-        self.reach = np.concatenate([np.ones(n), _absolute_product(problem, reach)])
+        with np.errstate(divide="ignore"):
+            of_rows = np.where(self.weight > 0.0, np.sqrt(depth / (unit * self.weight)), 1.0)
+        self.reach = np.concatenate([of_rows, _absolute_product(problem, reach)])
         self.reach[self.reach == 0.0] = 1.0
-        self.gap = depth
+        self.reach_of_w = reach
+        self.gap = depth + min(problem.penalty_value(-problem.b), 1e300)
         steps.start(self.terms, self.x, self.u, self.reach, self._sigma())
-        self.stiff = STIFF * self.reach**2 / depth
-        weight, pull = self._rows()
-        steps.assemble(self.terms, self.x, self.u, self.step, 0.0, self.stiff, weight, pull)
-        diagonal = products.gram_diagonal(problem.rows.X, weight[:n]) + products.gram_diagonal(problem.A, weight[n:])
+        self.stiff, self.soft = self.reach**2 / depth, HARDEST
+        diagonal = curvature + products.gram_diagonal(problem.A, 1.0 / self.stiff[n:])
         hold = np.where(data, HOLD, HOLD_EMPTY) * np.where(diagonal > 0.0, diagonal, 1.0 / HOLD_EMPTY)
         self.ridge = np.where(problem.gamma > 0.0, problem.gamma, hold)
-        self.duals = pull
-        self.duals[:] = 0.0
+        self.expected, self.slopes = np.zeros(problem.d), np.zeros(n)
+        self.duals = np.zeros_like(self.u)
         if self.smooth:
-            self.duals[:n] = self.weight * duality.slopes(problem, self.u[:n])
+            self.slopes[:] = self.weight * duality.slopes(problem, self.u[:n])
+            self.duals[:n] = self.slopes
         self.duals[n:] = self.curvature * self.u[n:]
         steps.add_duals(self.terms, self.x.t, self.duals)
 
@@ -159,30 +166,68 @@ class InteriorPointRun(Run):
     def _iterate(self) -> None:
         """One predictor and one corrector step with the same matrix."""
         n, step = self.problem.n, self.step
-        smooth_weight, smooth_pull = self._rows()
-        weight, pull = smooth_weight.copy(), smooth_pull.copy()
+        smooth_weight, slopes = self._rows()
+        residual, cost = self._residual(slopes)
+        weight, pull = smooth_weight.copy(), np.zeros_like(slopes)
         step.over_a[:], step.over_b[:] = 0.0, 0.0
-        steps.assemble(self.terms, self.x, self.u, step, 0.0, self.stiff, weight, pull)
-        self.system.factor(weight[:n], weight[n:], self.ridge)
-        dw, du, primal, dual = self._direction(pull, 0.0)
+        steps.assemble(self.terms, self.x, self.u, step, 0.0, self.soft * self.stiff, weight, pull)
+        self.system.factor(weight[:n], weight[n:], self.ridge + self.damping * self.units)
+        dw, du, primal, dual = self._direction(residual, pull, 0.0)
         if self.ends:
             length = min(1.0, primal, dual)
             before = self._sigma()
             after = steps.complementarity(self.terms, self.x, step, length, length) / self.ends
             sigma = before * min(1.0, max(after / before, 0.0)) ** 3
-            pull, unused = smooth_pull.copy(), np.zeros_like(weight)
-            steps.assemble(self.terms, self.x, self.u, step, sigma, self.stiff, unused, pull)
-            dw, du, primal, dual = self._direction(pull, sigma)
-        length = self._safe(du, smooth_pull, smooth_weight, min(1.0, TO_BOUNDARY * min(primal, dual)))
+            # Newton's matrix would become singular if complementarity ran ahead of stationarity.
+            least = LEAST_OF_COST * (1.0 - length) * cost + LEAST * cost
+            sigma = max(sigma, min(least / self.ends, MOST_GROWTH * before))
+            pull = np.zeros_like(slopes)
+            steps.assemble(self.terms, self.x, self.u, step, sigma, self.soft * self.stiff, weight, pull)
+            dw, du, primal, dual = self._direction(residual, pull, sigma)
+        most = min(1.0, TO_BOUNDARY * min(primal, dual))
+        length = self._safe(du, slopes, smooth_weight, most)
+        if length < SHORT * most:
+            self.damping = max(MORE_DAMPING * self.damping, LEAST_DAMPING)
+        else:
+            self.damping = LESS_DAMPING * self.damping if self.damping > LEAST_DAMPING else 0.0
         self.w += length * dw
         self.u += length * du
         self.gap = steps.move(self.terms, self.x, step, length, length, self.inside)
         self.length = length
-        self.duals[:n] = smooth_pull[:n] + length * smooth_weight[:n] * du[:n]
+        self.expected[:] = (1.0 - length) * residual
+        self.slopes[:] = slopes[:n] + length * smooth_weight[:n] * du[:n]
+        self.duals[:n] = self.slopes
         self.duals[n:] = self.curvature * self.u[n:]
         steps.add_duals(self.terms, self.x.t, self.duals)
         self.v[:] = self.u[n:]
         steps.settle(self.terms, self.inside, n, self.v)
+
+    def _residual(self, slopes: np.ndarray) -> tuple[np.ndarray, float]:
+        """The gradient of the Lagrangian, and what the dual residual may cost the dual value.
+
+        If rounding errors of the last step are a large part of that, all rows of Newton's matrix are softened.
+        """
+        n = self.problem.n
+        linear = self._back(self.duals) + self.problem.gamma * self.w
+        residual = linear
+        if self.smooth:
+            moved = np.empty_like(linear)
+            products.transposed_product(self.problem.rows.X, slopes[:n] - self.slopes, moved)
+            residual = linear + moved
+        if self.iteration > 1:
+            lost = self._cost(linear - self.expected)
+            if lost > HARMFUL * self.gap:
+                self.soft = min(SOFTER * self.soft, SOFTEST)
+            elif lost < HARMLESS * self.gap:
+                self.soft = max(HARDER * self.soft, HARDEST)
+        return residual, self._cost(linear)
+
+    def _cost(self, residual: np.ndarray) -> float:
+        """What a residual of the gradient may cost the dual value."""
+        gamma, residual = self.problem.gamma, np.abs(residual)
+        cost = residual * (np.abs(self.w) + SMALL * self.reach_of_w)
+        with np.errstate(divide="ignore", over="ignore"):
+            return float(np.sum(np.minimum(cost, np.where(gamma > 0.0, residual**2 / (2.0 * gamma), np.inf))))
 
     def _rows(self) -> tuple[np.ndarray, np.ndarray]:
         """The second derivatives and the slopes of the smooth parts, for each entry of u."""
@@ -194,8 +239,10 @@ class InteriorPointRun(Run):
         pull[n:] = self.curvature * self.u[n:]
         return weight, pull
 
-    def _direction(self, pull: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray, float, float]:
-        dw = -self.system.solve(self._back(pull) + self.problem.gamma * self.w)
+    def _direction(
+        self, residual: np.ndarray, pull: np.ndarray, sigma: float
+    ) -> tuple[np.ndarray, np.ndarray, float, float]:
+        dw = -self.system.solve(residual + self._back(pull))
         du = self._along(dw)
         return dw, du, *steps.direct(self.terms, self.x, du, self.step, sigma)
 

@@ -96,7 +96,7 @@ def start(terms: Terms, x: Variables, u, reach, sigma):
         share = 0.5 + pull / (2.0 * (2.0 + math.sqrt(4.0 + pull * pull)))
         if flex > 0.0:
             share = min(max((off / flex - low) / width, 0.05), 0.95)
-        share = min(max(share, 1e-9), 1.0 - 1e-9)
+        share = min(max(share, 1e-3), 1.0 - 1e-3)
         x.a[k], x.b[k] = (1.0 - share) * width, share * width
         x.t[k] = high - x.a[k] if share > 0.5 else low + x.b[k]
         x.p[k], x.q[k] = sigma / x.a[k], sigma / x.b[k]
@@ -107,7 +107,7 @@ def assemble(terms: Terms, x: Variables, u, step: Step, sigma, stiff, weight, pu
     """J and G of each term; add its part to the weight and to the pull of its row."""
     for k in range(len(x.t)):
         row, flex = terms.row[k], terms.flex[k]
-        J = flex
+        J = flex + stiff[row]
         G = u[row] - terms.kink[k] - flex * x.t[k]
         if math.isfinite(terms.high[k]):
             J += x.p[k] / x.a[k]
@@ -115,11 +115,9 @@ def assemble(terms: Terms, x: Variables, u, step: Step, sigma, stiff, weight, pu
         if math.isfinite(terms.low[k]):
             J += x.q[k] / x.b[k]
             G += (sigma - step.over_b[k]) / x.b[k]
-        if J == 0.0:
-            J = stiff[row]
         step.J[k], step.G[k] = J, G
         weight[row] += 1.0 / J
-        pull[row] += x.t[k] + G / J
+        pull[row] += G / J
 
 
 @compiled
