@@ -21,7 +21,7 @@ from ..certificates.trace import Certificate
 from ..linalg import products
 from ..problem import Problem
 from . import ipm_steps as steps
-from ._stand_in import system_for
+from ..linalg.systems import system_for
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .box_terms import curvature_of, loss_pieces, penalty_pieces, terms_of
 from .work import Iterations, Work
@@ -181,8 +181,8 @@ class InteriorPointRun(Run):
             # Newton's matrix would become singular if complementarity ran ahead of stationarity.
             least = LEAST_OF_COST * (1.0 - length) * cost + LEAST * cost
             sigma = max(sigma, min(least / self.ends, MOST_GROWTH * before))
-            pull = np.zeros_like(slopes)
-            steps.assemble(self.terms, self.x, self.u, step, sigma, self.soft * self.stiff, weight, pull)
+            pull, unused = np.zeros_like(slopes), np.zeros_like(slopes)
+            steps.assemble(self.terms, self.x, self.u, step, sigma, self.soft * self.stiff, unused, pull)
             dw, du, primal, dual = self._direction(residual, pull, sigma)
         most = min(1.0, TO_BOUNDARY * min(primal, dual))
         length = self._safe(du, slopes, smooth_weight, most)
