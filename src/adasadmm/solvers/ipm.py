@@ -30,6 +30,7 @@ __all__ = ["IPM", "InteriorPointRun"]
 
 TINY = float(np.finfo(float).tiny)
 TO_BOUNDARY = 0.99
+FIRST_GAP = 10.0  # times the loss at 0 is the first complementarity, if the loss has kinks
 LEAST_OF_COST, LEAST, MOST_GROWTH = 0.1, 1e-3, 10.0
 SMALL = 1e-3
 CURVED = 3.0  # times the expected change of the slope along a step is the most that is accepted
@@ -37,8 +38,9 @@ HALVINGS = 40
 SHORT, MORE_DAMPING, LESS_DAMPING, LEAST_DAMPING = 0.3, 10.0, 0.1, 1e-6
 HOLD, HOLD_EMPTY = 1e-12, 1e-8  # of the first diagonal: the proximal term of coordinates without a ridge, without data
 HARDEST, SOFTEST, SOFTER, HARDER = 1e-14, 1e-6, 100.0, 0.3
-HARMFUL, HARMLESS = 0.1, 1e-3
-ARRAYS = ("w", "v", "u", "duals", "slopes", "expected")
+HARMFUL, REFINED = 0.1, 1e-3
+REFINEMENTS, ATTEMPTS = 3, 4
+ARRAYS = ("w", "v", "u", "duals", "slopes", "residual")
 NUMBERS = ("iteration", "gap", "length", "soft", "damping")
 
 
@@ -126,6 +128,9 @@ class InteriorPointRun(Run):
         if not duality.missing_conjugate(problem):
             depth += float(losses.mean_conjugate(problem.loss, np.zeros(n), *problem.rows[1:]))
         unit = float(np.mean(problem.rows.c * slopes**2)) / max(depth, TINY)
+        self.solved = (
+            depth <= 0.0 and not self.w.any() and problem.penalty_value(-problem.b) <= 0.0 and not problem.b.any()
+        )
         unit = unit if 0.0 < unit < math.inf else 1.0
         depth = depth if 0.0 < depth < math.inf else 1.0
         curvature = unit * products.gram_diagonal(problem.rows.X, self.weight)
@@ -138,19 +143,20 @@ class InteriorPointRun(Run):
         self.reach = np.concatenate([of_rows, _absolute_product(problem, reach)])
         self.reach[self.reach == 0.0] = 1.0
         self.reach_of_w = reach
-        self.gap = depth + min(problem.penalty_value(-problem.b), 1e300)
+        self.gap = (1.0 if self.smooth else FIRST_GAP) * depth + min(problem.penalty_value(-problem.b), 1e300)
         steps.start(self.terms, self.x, self.u, self.reach, self._sigma())
         self.stiff, self.soft = self.reach**2 / depth, HARDEST
         diagonal = curvature + products.gram_diagonal(problem.A, 1.0 / self.stiff[n:])
         hold = np.where(data, HOLD, HOLD_EMPTY) * np.where(diagonal > 0.0, diagonal, 1.0 / HOLD_EMPTY)
-        self.ridge = np.where(problem.gamma > 0.0, problem.gamma, hold)
-        self.expected, self.slopes = np.zeros(problem.d), np.zeros(n)
+        self.hold = np.where(problem.gamma > 0.0, 0.0, hold)
+        self.slopes, self.held = np.zeros(n), self.hold
         self.duals = np.zeros_like(self.u)
         if self.smooth:
             self.slopes[:] = self.weight * duality.slopes(problem, self.u[:n])
             self.duals[:n] = self.slopes
         self.duals[n:] = self.curvature * self.u[n:]
         steps.add_duals(self.terms, self.x.t, self.duals)
+        self.residual = self._back(self.duals) + problem.gamma * self.w
 
     def _sigma(self) -> float:
         return self.gap / max(1, self.ends)
@@ -161,72 +167,96 @@ class InteriorPointRun(Run):
         assert isinstance(work, Iterations)
         for _ in range(work.number):
             self.iteration += 1
-            self._iterate()
+            if not self.solved:
+                self._iterate()
 
     def _iterate(self) -> None:
-        """One predictor and one corrector step with the same matrix."""
-        n, step = self.problem.n, self.step
-        smooth_weight, slopes = self._rows()
-        residual, cost = self._residual(slopes)
-        weight, pull = smooth_weight.copy(), np.zeros_like(slopes)
-        step.over_a[:], step.over_b[:] = 0.0, 0.0
-        steps.assemble(self.terms, self.x, self.u, step, 0.0, self.soft * self.stiff, weight, pull)
-        self.system.factor(weight[:n], weight[n:], self.ridge + self.damping * self.units)
-        dw, du, primal, dual = self._direction(residual, pull, 0.0)
-        if self.ends:
-            length = min(1.0, primal, dual)
-            before = self._sigma()
-            after = steps.complementarity(self.terms, self.x, step, length, length) / self.ends
-            sigma = before * min(1.0, max(after / before, 0.0)) ** 3
-            # Newton's matrix would become singular if complementarity ran ahead of stationarity.
-            least = LEAST_OF_COST * (1.0 - length) * cost + LEAST * cost
-            sigma = max(sigma, min(least / self.ends, MOST_GROWTH * before))
-            pull, unused = np.zeros_like(slopes), np.zeros_like(slopes)
-            steps.assemble(self.terms, self.x, self.u, step, sigma, self.soft * self.stiff, unused, pull)
-            dw, du, primal, dual = self._direction(residual, pull, sigma)
-        most = min(1.0, TO_BOUNDARY * min(primal, dual))
-        length = self._safe(du, slopes, smooth_weight, most)
+        """One predictor and one corrector step with the same matrix, which is softened if rounding errors are large."""
+        n = self.problem.n
+        curved, slopes = self._rows()
+        residual = self._residual(slopes)
+        for _ in range(ATTEMPTS):
+            dw, du, left, most = self._newton(residual, curved)
+            if self._cost(left) <= HARMFUL * self.gap:
+                self.soft = max(HARDER * self.soft, HARDEST)
+                break
+            self.soft = min(SOFTER * self.soft, SOFTEST)
+        most = min(1.0, TO_BOUNDARY * most)
+        length = self._safe(du, slopes, curved, most)
         if length < SHORT * most:
             self.damping = max(MORE_DAMPING * self.damping, LEAST_DAMPING)
         else:
             self.damping = LESS_DAMPING * self.damping if self.damping > LEAST_DAMPING else 0.0
         self.w += length * dw
         self.u += length * du
-        self.gap = steps.move(self.terms, self.x, step, length, length, self.inside)
+        self.gap = steps.move(self.terms, self.x, self.step, length, self.inside)
         self.length = length
-        self.expected[:] = (1.0 - length) * residual
-        self.slopes[:] = slopes[:n] + length * smooth_weight[:n] * du[:n]
+        self.residual[:] = residual + length * (left - residual - self.held * dw)
+        self.slopes[:] = slopes[:n] + length * curved[:n] * du[:n]
         self.duals[:n] = self.slopes
         self.duals[n:] = self.curvature * self.u[n:]
         steps.add_duals(self.terms, self.x.t, self.duals)
         self.v[:] = self.u[n:]
         steps.settle(self.terms, self.inside, n, self.v)
 
-    def _residual(self, slopes: np.ndarray) -> tuple[np.ndarray, float]:
-        """The gradient of the Lagrangian, and what the dual residual may cost the dual value.
+    def _newton(self, residual: np.ndarray, curved: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """The direction dw and du, what is left of the residual, and the length to the boundary."""
+        n, step = self.problem.n, self.step
+        weight, pull, stiff = curved.copy(), np.zeros_like(curved), self.soft * self.stiff
+        step.over_a[:], step.over_b[:] = 0.0, 0.0
+        steps.assemble(self.terms, self.x, self.u, step, 0.0, stiff, weight, pull)
+        # The proximal term of each coordinate: it changes the steps, and not where they lead to.
+        self.held = math.sqrt(self.soft / HARDEST) * self.hold + self.damping * self.units
+        self.system.factor(weight[:n], weight[n:], self.problem.gamma + self.held)
+        dw, du = self._solution(residual + self._back(pull))
+        steps.turn(self.terms, du, step)
+        sigma = 0.0
+        if self.ends:
+            length = min(1.0, steps.direct(self.terms, self.x, step, 0.0))
+            before = self._sigma()
+            after = steps.complementarity(self.terms, self.x, step, length) / self.ends
+            sigma = before * min(1.0, max(after / before, 0.0)) ** 3
+            # Newton's matrix would become singular if complementarity ran ahead of stationarity.
+            least = (LEAST_OF_COST * (1.0 - length) + LEAST) * self._cost(self.residual)
+            sigma = max(sigma, min(least / self.ends, MOST_GROWTH * before))
+            pull, unused = np.zeros_like(curved), np.zeros_like(curved)
+            steps.assemble(self.terms, self.x, self.u, step, sigma, stiff, unused, pull)
+            dw, du = self._solution(residual + self._back(pull))
+            steps.turn(self.terms, du, step)
+        left = self._left(residual, curved, dw, du)
+        for _ in range(REFINEMENTS):
+            cost = self._cost(left)
+            if cost <= REFINED * self.gap:
+                break
+            more, change = self._solution(left)
+            dw, du = dw + more, du + change
+            steps.amend(self.terms, change, step)
+            left = self._left(residual, curved, dw, du)
+        return dw, du, left, steps.direct(self.terms, self.x, step, sigma)
 
-        If rounding errors of the last step are a large part of that, all rows of Newton's matrix are softened.
-        """
-        n = self.problem.n
-        linear = self._back(self.duals) + self.problem.gamma * self.w
-        residual = linear
-        if self.smooth:
-            moved = np.empty_like(linear)
-            products.transposed_product(self.problem.rows.X, slopes[:n] - self.slopes, moved)
-            residual = linear + moved
-        if self.iteration > 1:
-            lost = self._cost(linear - self.expected)
-            if lost > HARMFUL * self.gap:
-                self.soft = min(SOFTER * self.soft, SOFTEST)
-            elif lost < HARMLESS * self.gap:
-                self.soft = max(HARDER * self.soft, HARDEST)
-        return residual, self._cost(linear)
+    def _left(self, residual: np.ndarray, curved: np.ndarray, dw: np.ndarray, du: np.ndarray) -> np.ndarray:
+        """What a direction leaves of the residual: 0 but for rounding errors."""
+        pull = curved * du
+        steps.add_duals(self.terms, self.step.dt, pull)
+        return residual + self._back(pull) + (self.problem.gamma + self.held) * dw
+
+    def _solution(self, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        dw = -self.system.solve(rhs)
+        return dw, self._along(dw)
+
+    def _residual(self, slopes: np.ndarray) -> np.ndarray:
+        """The gradient of the Lagrangian: what the last step left, and the change of slopes that it did not foresee."""
+        if not self.smooth:
+            return self.residual.copy()
+        moved = np.empty(self.problem.d)
+        products.transposed_product(self.problem.rows.X, slopes[: self.problem.n] - self.slopes, moved)
+        return self.residual + moved
 
     def _cost(self, residual: np.ndarray) -> float:
         """What a residual of the gradient may cost the dual value."""
         gamma, residual = self.problem.gamma, np.abs(residual)
         cost = residual * (np.abs(self.w) + SMALL * self.reach_of_w)
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return float(np.sum(np.minimum(cost, np.where(gamma > 0.0, residual**2 / (2.0 * gamma), np.inf))))
 
     def _rows(self) -> tuple[np.ndarray, np.ndarray]:
@@ -238,13 +268,6 @@ class InteriorPointRun(Run):
         weight[n:] = self.curvature
         pull[n:] = self.curvature * self.u[n:]
         return weight, pull
-
-    def _direction(
-        self, residual: np.ndarray, pull: np.ndarray, sigma: float
-    ) -> tuple[np.ndarray, np.ndarray, float, float]:
-        dw = -self.system.solve(residual + self._back(pull))
-        du = self._along(dw)
-        return dw, du, *steps.direct(self.terms, self.x, du, self.step, sigma)
 
     def _safe(self, du: np.ndarray, pull: np.ndarray, weight: np.ndarray, length: float) -> float:
         """A length at which the slope of the loss along the step has changed about as its second derivatives say."""
@@ -292,8 +315,7 @@ class InteriorPointRun(Run):
         return self.w.copy()
 
     def monitor(self) -> Monitor:
-        residual = self._back(self.duals) + self.problem.gamma * self.w
-        return Monitor(self.iteration, dual_residual=float(np.linalg.norm(residual)))
+        return Monitor(self.iteration, dual_residual=float(np.linalg.norm(self.residual)))
 
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         slopes = np.zeros(self.problem.n)

@@ -27,12 +27,14 @@ __all__ = [
     "Step",
     "Variables",
     "add_duals",
+    "amend",
     "assemble",
     "complementarity",
     "direct",
     "move",
     "settle",
     "start",
+    "turn",
 ]
 
 
@@ -68,7 +70,7 @@ class Step(NamedTuple):
 
 @compiled
 def start(terms: Terms, x: Variables, u, reach, sigma):
-    """The t, p and q that belong to given values u of the rows: the conditions hold but for sigma.
+    """The first t, p and q: t in the middle of its box, p and q on the central path.
 
     If one end is infinite, p or q is at least the reach of its row, the size to be expected of u.
     """
@@ -90,16 +92,9 @@ def start(terms: Terms, x: Variables, u, reach, sigma):
                 x.q[k], x.b[k] = room, sigma / room
                 x.t[k] = low + x.b[k]
             continue
-        width = high - low
-        # The share of the box below t solves a quadratic equation if flex = 0; with flex, the box limits the slope.
-        pull = off * width / sigma
-        share = 0.5 + pull / (2.0 * (2.0 + math.sqrt(4.0 + pull * pull)))
-        if flex > 0.0:
-            share = min(max((off / flex - low) / width, 0.05), 0.95)
-        share = min(max(share, 1e-3), 1.0 - 1e-3)
-        x.a[k], x.b[k] = (1.0 - share) * width, share * width
-        x.t[k] = high - x.a[k] if share > 0.5 else low + x.b[k]
-        x.p[k], x.q[k] = sigma / x.a[k], sigma / x.b[k]
+        x.a[k] = x.b[k] = 0.5 * (high - low)
+        x.t[k] = 0.5 * (high + low)
+        x.p[k] = x.q[k] = sigma / x.a[k]
 
 
 @compiled
@@ -121,27 +116,40 @@ def assemble(terms: Terms, x: Variables, u, step: Step, sigma, stiff, weight, pu
 
 
 @compiled
-def direct(terms: Terms, x: Variables, du, step: Step, sigma):
-    """The direction of each term; returns the step lengths to the boundary, of p and q and of t."""
-    primal = dual = math.inf
+def turn(terms: Terms, du, step: Step):
+    """The dt that belongs to a du."""
+    for k in range(len(step.dt)):
+        step.dt[k] = (du[terms.row[k]] + step.G[k]) / step.J[k]
+
+
+@compiled
+def amend(terms: Terms, change, step: Step):
+    """Add to dt what belongs to a change of du: more precise than dt anew if J is small."""
+    for k in range(len(step.dt)):
+        step.dt[k] += change[terms.row[k]] / step.J[k]
+
+
+@compiled
+def direct(terms: Terms, x: Variables, step: Step, sigma):
+    """The dp and dq that belong to dt; returns the length of the step to the boundary."""
+    most = math.inf
     for k in range(len(x.t)):
-        dt = (du[terms.row[k]] + step.G[k]) / step.J[k]
-        step.dt[k] = dt
+        dt = step.dt[k]
         if math.isfinite(terms.high[k]):
             dp = (sigma + step.over_a[k] + x.p[k] * dt) / x.a[k] - x.p[k]
             step.dp[k] = dp
             if dp < 0.0:
-                primal = min(primal, -x.p[k] / dp)
+                most = min(most, -x.p[k] / dp)
             if dt > 0.0:
-                dual = min(dual, x.a[k] / dt)
+                most = min(most, x.a[k] / dt)
         if math.isfinite(terms.low[k]):
             dq = (sigma - step.over_b[k] - x.q[k] * dt) / x.b[k] - x.q[k]
             step.dq[k] = dq
             if dq < 0.0:
-                primal = min(primal, -x.q[k] / dq)
+                most = min(most, -x.q[k] / dq)
             if dt < 0.0:
-                dual = min(dual, -x.b[k] / dt)
-    return primal, dual
+                most = min(most, -x.b[k] / dt)
+    return most
 
 
 @compiled
@@ -166,21 +174,21 @@ def settle(terms: Terms, inside, n, v):
 
 
 @compiled
-def complementarity(terms: Terms, x: Variables, step: Step, primal, dual):
-    """The sum of p a + q b after a step of these lengths; also the products of directions, for the corrector."""
+def complementarity(terms: Terms, x: Variables, step: Step, length):
+    """The sum of p a + q b after a step of this length; also the products of directions, for the corrector."""
     total = 0.0
     for k in range(len(x.t)):
         if math.isfinite(terms.high[k]):
-            total += (x.p[k] + primal * step.dp[k]) * (x.a[k] - dual * step.dt[k])
+            total += (x.p[k] + length * step.dp[k]) * (x.a[k] - length * step.dt[k])
             step.over_a[k] = step.dp[k] * step.dt[k]
         if math.isfinite(terms.low[k]):
-            total += (x.q[k] + primal * step.dq[k]) * (x.b[k] + dual * step.dt[k])
+            total += (x.q[k] + length * step.dq[k]) * (x.b[k] + length * step.dt[k])
             step.over_b[k] = step.dq[k] * step.dt[k]
     return total
 
 
 @compiled
-def move(terms: Terms, x: Variables, step: Step, primal, dual, inside):
+def move(terms: Terms, x: Variables, step: Step, length, inside):
     """Take the step. ``inside`` tells where t tends to a point inside its box.
 
     Towards the solution one of p and a tends to 0 and its ratio to the value before the step with it, while the other
@@ -190,16 +198,16 @@ def move(terms: Terms, x: Variables, step: Step, primal, dual, inside):
     for k in range(len(x.t)):
         inner = True
         if math.isfinite(terms.high[k]):
-            p, a = x.p[k] + primal * step.dp[k], x.a[k] - dual * step.dt[k]
+            p, a = x.p[k] + length * step.dp[k], x.a[k] - length * step.dt[k]
             inner = inner and p * x.a[k] < a * x.p[k]
             x.p[k], x.a[k] = p, a
             total += p * a
         if math.isfinite(terms.low[k]):
-            q, b = x.q[k] + primal * step.dq[k], x.b[k] + dual * step.dt[k]
+            q, b = x.q[k] + length * step.dq[k], x.b[k] + length * step.dt[k]
             inner = inner and q * x.b[k] < b * x.q[k]
             x.q[k], x.b[k] = q, b
             total += q * b
-        x.t[k] += dual * step.dt[k]
+        x.t[k] += length * step.dt[k]
         if math.isfinite(terms.high[k]) and math.isfinite(terms.low[k]):
             x.t[k] = terms.high[k] - x.a[k] if x.a[k] < x.b[k] else terms.low[k] + x.b[k]
         inside[k] = inner
