@@ -57,6 +57,7 @@ from .solvers import (
     ADMM as ADMM,
     ALM as ALM,
     ASVRGADMM as ASVRGADMM,
+    IPM as IPM,
     OADMM as OADMM,
     RDASADMM as RDASADMM,
     SADMM as SADMM,

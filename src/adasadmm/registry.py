@@ -51,4 +51,5 @@ SOLVERS: dict[str, Callable[[Tuning], Solver]] = {
     "sadmm": _sadmm,
     "admm": lambda tuning: solvers.ADMM(tuning.beta),
     "alm": lambda tuning: solvers.ALM(),
+    "ipm": lambda tuning: solvers.IPM(),
 }

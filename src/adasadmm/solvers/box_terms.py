@@ -1,0 +1,177 @@
+"""Losses and penalties as sums of box terms: the form that the interior-point method works on.
+
+A box term of a row's value u (a prediction ``<x_i, w>``, or an entry of ``A w - b``) is
+
+    max over low <= t <= high of  t (u - kink) - flex t^2 / 2.
+
+The absolute value has the box [-1, 1]; a hinge has [-1, 0]; a bound has a box with an infinite end; a loss that is
+quadratic near its minimum and linear far from it has flex > 0. A row may have several terms. To let the method take a
+new piecewise linear loss or a new penalty, register its terms with `loss_pieces` or `penalty_pieces`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import penalties
+from ..losses import EpsilonInsensitive, Hinge, Huber, Quantile, SquaredHinge
+from ..penalties import L1, Box, ElasticNet, L2Squared, NonNegative, Zero
+from ..problem import Problem
+
+__all__ = ["Piece", "Shape", "Terms", "curvature_of", "loss_pieces", "penalty_pieces", "terms_of"]
+
+
+class Piece(NamedTuple):
+    """One box term for each row: numbers, or arrays with an entry for each row. A row with low = high has none."""
+
+    low: Any
+    high: Any
+    kink: Any = 0.0
+    flex: Any = 0.0
+
+
+class Shape(NamedTuple):
+    """A penalty: ``curvature/2 v_k^2`` and box terms of each coordinate."""
+
+    pieces: Sequence[Piece] = ()
+    curvature: float = 0.0
+
+
+class Terms(NamedTuple):
+    """All box terms of a problem. Rows of A are counted after the rows of X."""
+
+    row: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    kink: np.ndarray
+    flex: np.ndarray
+
+
+# --- losses ----------------------------------------------------------------------------------------------------------
+
+
+@functools.singledispatch
+def loss_pieces(loss: Any, y: np.ndarray) -> Sequence[Piece]:
+    """The box terms of a loss at targets y; none for a loss that the method treats by its second derivative."""
+    return ()
+
+
+@loss_pieces.register
+def pieces_of_hinge(loss: Hinge, y: np.ndarray) -> Sequence[Piece]:
+    return (Piece(np.minimum(-y, 0.0), np.maximum(-y, 0.0), y),)
+
+
+@loss_pieces.register
+def pieces_of_squared_hinge(loss: SquaredHinge, y: np.ndarray) -> Sequence[Piece]:
+    return (Piece(np.where(y > 0.0, -math.inf, 0.0), np.where(y > 0.0, 0.0, math.inf), y, 0.5),)
+
+
+@loss_pieces.register
+def pieces_of_huber(loss: Huber, y: np.ndarray) -> Sequence[Piece]:
+    return (Piece(-loss.delta, loss.delta, y, 1.0),)
+
+
+@loss_pieces.register
+def pieces_of_quantile(loss: Quantile, y: np.ndarray) -> Sequence[Piece]:
+    return (Piece(-loss.q, 1.0 - loss.q, y),)
+
+
+@loss_pieces.register
+def pieces_of_epsilon_insensitive(loss: EpsilonInsensitive, y: np.ndarray) -> Sequence[Piece]:
+    if loss.epsilon == 0.0:
+        return (Piece(-1.0, 1.0, y),)
+    return Piece(-1.0, 0.0, y - loss.epsilon), Piece(0.0, 1.0, y + loss.epsilon)
+
+
+# --- penalties -------------------------------------------------------------------------------------------------------
+
+
+@functools.singledispatch
+def penalty_pieces(penalty: Any) -> Shape | None:
+    """A penalty as a quadratic and box terms of each coordinate; None if it is no such sum."""
+    return None
+
+
+@penalty_pieces.register
+def pieces_of_zero(penalty: Zero) -> Shape:
+    return Shape()
+
+
+@penalty_pieces.register
+def pieces_of_l1(penalty: L1) -> Shape:
+    limit = penalty.nu * (1.0 if penalty.weights is None else np.asarray(penalty.weights))
+    return Shape((Piece(-limit, limit),))
+
+
+@penalty_pieces.register
+def pieces_of_elastic_net(penalty: ElasticNet) -> Shape:
+    limit = penalty.nu * penalty.l1_ratio
+    return Shape((Piece(-limit, limit),), penalty.nu * (1.0 - penalty.l1_ratio))
+
+
+@penalty_pieces.register
+def pieces_of_l2_squared(penalty: L2Squared) -> Shape:
+    return Shape(curvature=penalty.nu)
+
+
+@penalty_pieces.register
+def pieces_of_non_negative(penalty: NonNegative) -> Shape:
+    return Shape((Piece(-math.inf, 0.0),))
+
+
+@penalty_pieces.register
+def pieces_of_box(penalty: Box) -> Shape:
+    """A term for each finite bound; where both are equal, a single one with a free t."""
+    lower, upper = np.asarray(penalty.lower, dtype=float), np.asarray(penalty.upper, dtype=float)
+    equal = lower == upper
+    below = Piece(np.where(np.isfinite(lower), -math.inf, 0.0), np.where(equal, math.inf, 0.0), _finite(lower))
+    above = Piece(0.0, np.where(np.isfinite(upper) & ~equal, math.inf, 0.0), _finite(upper))
+    return Shape((below, above))
+
+
+def _finite(bound: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(bound), bound, 0.0)
+
+
+# --- a problem -------------------------------------------------------------------------------------------------------
+
+
+def terms_of(problem: Problem) -> Terms:
+    """The box terms of a problem's loss and penalty; rows of weight 0 have none."""
+    found = [_weighted(piece, problem.rows.c / problem.n) for piece in loss_pieces(problem.loss, problem.rows.y)]
+    for part, rows in penalties.parts_of(problem.penalty, problem.p):
+        shape = penalty_pieces(part)
+        assert shape is not None
+        found += [_placed(piece, problem.n + rows) for piece in shape.pieces]
+    if not found:
+        return Terms(np.empty(0, dtype=np.int64), *(np.empty(0) for _ in range(4)))
+    return Terms(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+
+
+def curvature_of(problem: Problem) -> np.ndarray:
+    """The second derivative of the penalty's quadratic part, for each coordinate of v."""
+    found = np.zeros(problem.p)
+    for part, rows in penalties.parts_of(problem.penalty, problem.p):
+        shape = penalty_pieces(part)
+        assert shape is not None
+        found[rows] = shape.curvature
+    return found
+
+
+def _weighted(piece: Piece, weight: np.ndarray) -> Terms:
+    """A piece of the loss: t is in units of the weighted loss."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (np.where(weight > 0.0, weight * end, 0.0) for end in (piece.low, piece.high))
+        flex = np.where(weight > 0.0, piece.flex / weight, 0.0)
+    return _placed(Piece(low, high, piece.kink, flex), np.arange(len(weight)))
+
+
+def _placed(piece: Piece, rows: np.ndarray) -> Terms:
+    low, high, kink, flex = (np.broadcast_to(np.asarray(field, dtype=float), rows.shape) for field in piece)
+    kept = low < high
+    return Terms(rows[kept].astype(np.int64), low[kept], high[kept], kink[kept], flex[kept])
