@@ -80,6 +80,8 @@ def series_of(t: np.ndarray, y: np.ndarray, weight: np.ndarray | None, loss: Any
         weight = None if weight is None else weight[keep]
     if len(y) == 0:
         raise ValueError("y has no observed target: every one is NaN or has a weight of 0")
+    if (t[1:] > t[:-1]).all():
+        return Series(t, y, weight, None, 0.0)
     if not (t[1:] >= t[:-1]).all():
         order = np.argsort(t, kind="stable")
         t, y = t[order], y[order]

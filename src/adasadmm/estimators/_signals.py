@@ -188,6 +188,8 @@ def _fits(solver: Any, problem: Problem) -> bool:
 
 def _is_exact(problem: Problem, result: Result) -> bool:
     """Whether ``A w`` is 0, up to rounding where a row has more than two entries, wherever v is."""
+    if result.certificate is not None and result.certificate.primal_residual == 0.0:  # v is A w, as in direct methods
+        return True
     fused = result.v == 0.0
     apart = np.abs(problem.times_A(result.w_average))[fused]
     entries = problem.A.data.size // max(problem.m, 1)
