@@ -22,8 +22,8 @@ y = truth + 0.7 * rng.normal(size=t.size)
 y[(t > 55.0) & (t < 68.0)] = np.nan  # no reports
 
 # %%
-# The strength is chosen by cross-validation over shuffled folds, which tests interpolation. ``NaN`` is a missing target;
-# times without a target would only be left out of the folds' scores.
+# The strength is chosen by cross-validation over shuffled folds, which tests interpolation. ``fit`` itself takes missing
+# targets as ``NaN``.
 
 seen = ~np.isnan(y)
 alphas = {"alpha": np.logspace(-1, 1.5, 11)}

@@ -6,6 +6,7 @@ import html
 import math
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,6 +25,9 @@ from ..losses import Logistic, Poisson
 from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import ALM, Solver
+from ._choice import MOST_FEATURES, Choice
+from ._fitting import GIVEN
+from ._null_model import null_unless_better
 from ._types import LossLike, SolverLike
 
 __all__ = ["FUSED", "Outcome", "SignalModel", "response"]
@@ -42,11 +46,10 @@ def response(loss: tuple, z: np.ndarray) -> np.ndarray:
 
 
 class Outcome(NamedTuple):
-    """A result, the solver and why it was chosen, the objective of the answer and its relative duality gap."""
+    """A result, the solver that was chosen, the objective of the answer and its relative duality gap."""
 
     result: Result
-    solver: Solver
-    reason: str
+    choice: Choice
     objective: float
     gap: float
 
@@ -75,8 +78,20 @@ class SignalModel(BaseEstimator, ABC):
 
     def _solve(self, problem: Problem, constant: float = 0.0) -> Outcome:
         """Solve a problem; ``constant`` belongs to the objective but not to the problem."""
-        solver, reason = self._choice(problem)
-        result = solve(
+        runs = []
+        for choice in self._choices(problem):
+            runs.append((self._solved_by(problem, choice.solver), choice))
+            if _gap(runs[-1][0]) <= self.tol or self.max_iter is not None:
+                break
+        result, choice = min(runs, key=lambda run: _gap(run[0]))
+        if self._is_auto and not _gap(result) <= self.tol:
+            result = null_unless_better(problem, result, has_intercept=False)
+        elif choice.solver.exact_v and result.status is not Status.diverged and not _is_exact(problem, result):
+            result = fuse(problem, result, self.tol)
+        return _outcome(problem, result, choice, constant)
+
+    def _solved_by(self, problem: Problem, solver: Solver) -> Result:
+        return solve(
             problem,
             solver,
             epochs=solver.fit_epochs if self.max_iter is None else self.max_iter,
@@ -84,20 +99,12 @@ class SignalModel(BaseEstimator, ABC):
             trace_every=float(solver.trace_iterations),
             progress=self.verbose > 0,
         )
-        if solver.exact_v and result.status is not Status.diverged and not _is_exact(problem, result):
-            result = fuse(problem, result, self.tol)
-        found = result.certificate
-        if found is None:
-            return Outcome(result, solver, reason, problem.objective(result.w_average) + constant, math.inf)
-        objective = found.primal + constant
-        as_found = constant == 0.0 or not math.isfinite(found.gap)
-        return Outcome(result, solver, reason, objective, found.relative_gap if as_found else found.gap / objective)
 
     def _set_outcomes(self, outcomes: list[Outcome], constant: float = 0.0) -> None:
         """Keep how the runs ended, one for each channel, and warn if one did not end well."""
         worst = max(outcomes, key=lambda outcome: (outcome.result.status is Status.diverged, outcome.gap))
         traces = [_raised(outcome.result.trace, constant) for outcome in outcomes]
-        self.solver_, self.solver_reason_ = worst.solver, worst.reason
+        self.solver_, self.solver_reason_ = worst.choice
         self.status_, self.dual_gap_ = worst.result.status, worst.gap
         self.objective_ = sum(outcome.objective for outcome in outcomes)
         self.n_iter_ = max(1, math.ceil(max(outcome.result.epochs for outcome in outcomes)))
@@ -118,13 +125,14 @@ class SignalModel(BaseEstimator, ABC):
     def _is_auto(self) -> bool:
         return isinstance(self.solver, str) and self.solver == "auto"
 
-    def _choice(self, problem: Problem) -> tuple[Solver, str]:
-        """The solver, and why it was chosen."""
+    def _choices(self, problem: Problem) -> Iterator[Choice]:
+        """The solver that was given, or those that "auto" runs in turn until one reaches ``tol``."""
         if isinstance(self.solver, Solver):
-            return self.solver, "it was given"
-        if not self._is_auto:
-            return SOLVERS[self.solver](Tuning()), "it was given"
-        return _best(problem)
+            yield Choice(self.solver, GIVEN)
+        elif not self._is_auto:
+            yield Choice(SOLVERS[self.solver](Tuning()), GIVEN)
+        else:
+            yield from _best(problem)
 
     def summary(self) -> str:
         """Describe the fitted model in a few lines.
@@ -143,7 +151,7 @@ class SignalModel(BaseEstimator, ABC):
                 f"{self.n_pieces_} pieces, alpha={self.alpha_:.3g}",
                 f"objective {self.objective_:.6g}, relative duality gap {gap:.1e}, "
                 f"{self.status_.name}: {self.status_.value}",
-                f"solver: {self.solver_!r}, {self.solver_reason_}",
+                f"solver: {type(self.solver_).__name__}, because {self.solver_reason_}",
             )
         )
 
@@ -166,13 +174,26 @@ class SignalModel(BaseEstimator, ABC):
         return f"{diagram}<pre>{html.escape(self.summary())}</pre>" if hasattr(self, "coef_") else diagram
 
 
-def _best(problem: Problem) -> tuple[Solver, str]:
-    """The first of the methods for this structure that accepts the problem, or ALM."""
-    for name in STRUCTURED:
-        solver = getattr(solvers, name, None)
-        if solver is not None and _fits(solver(), problem):
-            return solver(), "the first method for signals that fits"
-    return ALM(), "no method for signals fits"
+def _best(problem: Problem) -> Iterator[Choice]:
+    """The methods for this structure that accept the problem, then ALM unless it would take very long."""
+    fitting = [cls() for name in STRUCTURED if (cls := getattr(solvers, name, None)) and _fits(cls(), problem)]
+    for solver in fitting:
+        yield Choice(solver, "X only selects coefficients")
+    if not fitting or problem.d <= MOST_FEATURES:
+        yield Choice(ALM(), "it accepts every loss" if not fitting else "the methods before it missed tol")
+
+
+def _gap(result: Result) -> float:
+    return math.inf if result.certificate is None else result.certificate.relative_gap
+
+
+def _outcome(problem: Problem, result: Result, choice: Choice, constant: float) -> Outcome:
+    found = result.certificate
+    if found is None:
+        return Outcome(result, choice, problem.objective(result.w_average) + constant, math.inf)
+    objective = found.primal + constant
+    as_found = constant == 0.0 or not math.isfinite(found.gap)
+    return Outcome(result, choice, objective, found.relative_gap if as_found else found.gap / objective)
 
 
 def _fits(solver: Any, problem: Problem) -> bool:

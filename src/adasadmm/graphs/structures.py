@@ -75,9 +75,7 @@ def difference_rows(n: int, order: int, positions: np.ndarray | None) -> CSR:
     rows = max(0, n - order)
     width = index_type((order + 1) * rows, n)
     bands = difference_bands(n, order, positions)
-    columns: np.ndarray = np.empty(
-        (rows, order + 1), dtype=width
-    )  # filled by columns, which is faster
+    columns: np.ndarray = np.empty((rows, order + 1), dtype=width)  # filled by columns, which is faster
     for j in range(order + 1):
         columns[:, j] = np.arange(j, rows + j, dtype=width)
     indptr: np.ndarray = np.arange(0, (order + 1) * rows + 1, order + 1, dtype=width)
