@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import math
 import os
 import pickle
 import subprocess
@@ -105,6 +106,23 @@ def test_differences_of_polynomials_vanish():
     np.testing.assert_array_equal(graphs.difference(5).toarray(), graphs.incidence(graphs.chain(5)).toarray())
 
 
+def test_differences_at_uneven_positions_annihilate_polynomials_of_the_position():
+    x = np.cumsum(np.random.default_rng(0).uniform(0.2, 3.0, 12))
+    for order in (1, 2, 3, 4):
+        D = graphs.difference(12, order, positions=x)
+        assert D.shape == (12 - order, 12) and D.has_canonical_format
+        np.testing.assert_allclose(D @ x ** (order - 1), 0.0, atol=1e-9)
+        steps = math.factorial(order - 1) * (x[order:] - x[:-order])  # the divided difference of x^order is 1
+        np.testing.assert_allclose(D @ x**order, (-1) ** order * steps, rtol=1e-9)
+        np.testing.assert_array_equal(
+            graphs.difference(12, order, positions=np.arange(12) - 4).toarray(), graphs.difference(12, order).toarray()
+        )
+        np.testing.assert_allclose(
+            graphs.difference(12, order, positions=0.5 * np.arange(12)).toarray(),
+            0.5 ** (1 - order) * graphs.difference(12, order).toarray(),
+        )
+
+
 def test_overlapping_groups_copy_their_coefficients():
     groups = [[0, 1, 2], range(2, 5), np.array([4, 0])]
     A, rows = graphs.overlapping_groups(groups, d=6)
@@ -118,6 +136,13 @@ def test_overlapping_groups_copy_their_coefficients():
     "call, message",
     [
         (lambda: graphs.difference(3, order=0), "order must be a whole number >= 1, got 0"),
+        (lambda: graphs.difference(2.5), "n must be a whole number >= 1, got 2.5"),
+        (lambda: graphs.difference(3, positions=[0, 1]), r"positions must have shape \(3,\), got \(2,\)"),
+        (lambda: graphs.difference(2, positions=[0, np.nan]), "positions must be finite, got nan"),
+        (
+            lambda: graphs.difference(3, 2, positions=[0, 2, 2]),
+            "positions must be strictly increasing, got 2.0 and then 2.0 at index 2; sort them and merge equal ones",
+        ),
         (lambda: graphs.overlapping_groups([[0], []], 3), "group 1 must be a non-empty list"),
         (lambda: graphs.overlapping_groups([[0, 3]], 3), "group 0 contains 3: there are 3 coefficients, 0 to 2"),
         (lambda: graphs.overlapping_groups([[0, -1]], 3), "group 0 contains -1"),

@@ -18,6 +18,7 @@ from adasadmm import (
     graphs,
     solve,
 )
+from adasadmm.linalg.projections import nearest
 
 D = 12
 CHAIN = graphs.incidence(graphs.chain(D), d=D)
@@ -75,3 +76,17 @@ def test_clusters_are_exact_for_a_small_tolerance():
         assert len(np.unique(model.coef_[0, model.clusters_ == group])) == 1
     assert len(np.unique(model.coef_)) == len(np.unique(model.clusters_)) < D
     assert model.dual_gap_ <= 1e-8
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_the_nearest_trend_is_the_projection(order):
+    """By a banded system where rows are differences of consecutive entries; by LSQR where they are in another order."""
+    rng = np.random.default_rng(order)
+    x = np.cumsum(rng.uniform(0.2, 2.0, 40))
+    A = graphs.difference(40, order, positions=x)[np.flatnonzero(rng.random(40 - order) < 0.9)]
+    w, b = rng.normal(size=40), 0.1 * rng.normal(size=A.shape[0])
+    found = nearest(A, b, w)
+    np.testing.assert_allclose(A @ found, b, atol=1e-12)
+    np.testing.assert_allclose(found, w - np.linalg.pinv(A.toarray()) @ (A @ w - b), atol=1e-9)
+    if order < 3:
+        np.testing.assert_allclose(nearest(A[::-1], b[::-1], w), found, atol=1e-6)

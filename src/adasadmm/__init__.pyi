@@ -26,6 +26,8 @@ from .estimators import (
     PathDisplay as PathDisplay,
     StructuredClassifier as StructuredClassifier,
     StructuredRegressor as StructuredRegressor,
+    TotalVariationDenoiser as TotalVariationDenoiser,
+    TrendFilter as TrendFilter,
 )
 from .losses import (
     EpsilonInsensitive as EpsilonInsensitive,

@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import __version__
 from ._core.files import MOST_EXPANSION, check_arrays, most_unpacked, write_whole
 from .certificates.trace import Trace
+from .estimators._signals import SignalModel
 from .solvers.rda_sadmm import DualAveragingRun
 from .solvers.stochastic import StochasticRun
 
@@ -178,6 +179,8 @@ def load_model(
 
 def _is_consistent(model: BaseEstimator) -> bool:
     """Whether coefficients and intercepts are floats whose shapes match the numbers of features and classes."""
+    if isinstance(model, SignalModel):
+        return model._is_consistent()
     features, classes = model.n_features_in_, getattr(model, "classes_", None)
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = (features,), ()
     if classes is not None:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..linalg.matrices import to_scipy
-from ..linalg.products import least_squares
+from ..linalg.projections import nearest
 from ..problem import Problem
 from . import duality
 from .record import certify
@@ -46,7 +46,7 @@ def fused(problem: Problem, w: np.ndarray, v: np.ndarray) -> np.ndarray:
     entries = np.diff(A.indptr)
     plain = not b.any() and (entries <= 2).all() and not np.any(A.sum(axis=1)[entries == 2])
     if not plain:
-        return w - least_squares(A, A @ w - b)
+        return nearest(A, b, w)
     # Each row is the difference of two coefficients, or a single one: connected components are clusters of equal
     # coefficients, and a single entry sets its whole cluster to 0.
     ends = A.indices[np.repeat(entries == 2, entries)].reshape(-1, 2)

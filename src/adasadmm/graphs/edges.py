@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-__all__ = ["Graph", "GraphWarning", "as_edges", "as_weights", "chain", "edges_of", "grid", "incidence"]
+__all__ = ["Graph", "GraphWarning", "as_edges", "as_weights", "chain", "check_length", "edges_of", "grid", "incidence"]
 
 
 class GraphWarning(UserWarning):
@@ -120,7 +120,7 @@ def chain(d: int) -> np.ndarray:
            [1, 2],
            [2, 3]])
     """
-    _check_length(d, "d")
+    check_length(d, "d")
     return np.column_stack([np.arange(d - 1), np.arange(1, d)])
 
 
@@ -149,7 +149,7 @@ def grid(*shape: int) -> np.ndarray:
     if not shape:
         raise ValueError("grid needs the length of each axis, for instance grid(8, 8)")
     for length in shape:
-        _check_length(length, "each axis of a grid")
+        check_length(length, "each axis of a grid")
     numbers = np.arange(np.prod(shape)).reshape(shape)
     pairs = []
     for axis in range(len(shape)):
@@ -289,7 +289,7 @@ def as_weights(weights: ArrayLike | None, edges: np.ndarray) -> np.ndarray:
 def _size(edges: ArrayLike, d: int | None) -> int:
     """The number of coefficients: d, or as many as the edges need."""
     if d is not None:
-        _check_length(d, "d")
+        check_length(d, "d")
         return int(d)
     array = np.asarray(edges)
     if array.size == 0:
@@ -298,7 +298,8 @@ def _size(edges: ArrayLike, d: int | None) -> int:
     return int(np.max(numbers, initial=0)) + 1
 
 
-def _check_length(length: object, name: str) -> None:
+def check_length(length: object, name: str) -> None:
+    """Raise unless a number of coefficients, or of pixels along an axis, is a whole number >= 1."""
     if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
         raise ValueError(f"{name} must be a whole number >= 1, got {length!r}")
 

@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from .edges import chain, incidence
+from ..linalg.matrices import CSR, UNSIGNED, as_vector, index_type
+from .edges import check_length
 
-__all__ = ["difference", "overlapping_groups", "trend"]
+__all__ = ["difference", "difference_rows", "grid_rows", "overlapping_groups", "trend"]
 
 
-def difference(d: int, order: int = 1) -> sp.csr_array:
-    """The matrix of finite differences of a given order.
+def difference(n: int, order: int = 1, positions: ArrayLike | None = None) -> sp.csr_array:
+    """The matrix of finite differences of a given order, of values at even or uneven positions.
 
     Order 1 is the chain, ``w_i - w_{i+1}``; order 2 is ``w_i - 2 w_{i+1} + w_{i+2}``. With an L1 penalty on ``A w`` the
-    coefficients are piecewise polynomials of degree ``order - 1``.
+    values are piecewise polynomials of degree ``order - 1``.
+
+    At uneven positions x the differences are divided by the distances, as in trend filtering: with ``D_1`` the chain,
+
+        D_{k+1} = D_1 diag(k / (x_{k+1} - x_1), ..., k / (x_n - x_{n-k})) D_k.
+
+    So order 2 takes differences of the slopes ``(w_i - w_{i+1}) / (x_{i+1} - x_i)``. A row of order k + 1 is 0 if and
+    only if k + 2 consecutive values lie on a polynomial of degree k in x.
 
     Parameters
     ----------
-    d : int
-        The number of coefficients.
+    n : int
+        The number of values.
     order : int, default=1
         The order of the differences.
+    positions : array-like of shape (n,), optional
+        Where the values lie: finite and strictly increasing. By default ``0, 1, ..., n - 1``. At a distance h between
+        neighbours the matrix is ``h^(1 - order)`` times that for a distance of 1; order 1 does not depend on positions.
 
     Returns
     -------
-    A : csr_array of shape (max(0, d - order), d)
+    A : csr_array of shape (max(0, n - order), n)
+
+    References
+    ----------
+    R. J. Tibshirani, Adaptive piecewise polynomial estimation via trend filtering, Annals of Statistics 42, 2014.
+
+    A. Ramdas, R. J. Tibshirani, Fast and flexible ADMM algorithms for trend filtering, Journal of Computational and
+    Graphical Statistics 25, 2016.
 
     Examples
     --------
@@ -35,15 +55,89 @@ def difference(d: int, order: int = 1) -> sp.csr_array:
     >>> graphs.difference(4, order=2).toarray()
     array([[ 1., -2.,  1.,  0.],
            [ 0.,  1., -2.,  1.]])
+
+    A straight line has no second differences, however uneven the positions:
+
+    >>> x = [0.0, 1.0, 3.0, 3.5]
+    >>> graphs.difference(4, order=2, positions=x) @ x
+    array([0., 0.])
     """
+    check_length(n, "n")
     if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 1:
         raise ValueError(f"order must be a whole number >= 1, got {order!r}")
-    if order >= d:
-        return sp.csr_array((0, d))
-    D = incidence(chain(d), d=d)
-    for length in range(d - 1, d - order, -1):
-        D = incidence(chain(length), d=length) @ D
-    return sp.csr_array(D)
+    x = None if positions is None else _as_positions(positions, n)
+    A = difference_rows(n, order, x)
+    return sp.csr_array((A.data, A.indices.view(A.indptr.dtype), A.indptr), shape=A.shape)
+
+
+def difference_rows(n: int, order: int, positions: np.ndarray | None) -> CSR:
+    """`difference` of checked arguments, as a CSR record whose rows all have ``order + 1`` entries."""
+    rows = max(0, n - order)
+    width = index_type((order + 1) * rows, n)
+    bands = difference_bands(n, order, positions)
+    columns: np.ndarray = np.empty((rows, order + 1), dtype=width)  # filled by columns, which is faster
+    for j in range(order + 1):
+        columns[:, j] = np.arange(j, rows + j, dtype=width)
+    indptr: np.ndarray = np.arange(0, (order + 1) * rows + 1, order + 1, dtype=width)
+    return CSR(bands.reshape(-1), columns.reshape(-1).view(UNSIGNED[width]), indptr, n)
+
+
+def difference_bands(n: int, order: int, positions: np.ndarray | None) -> np.ndarray:
+    """The non-zero entries of the matrix of differences, of shape (max(0, n - order), order + 1)."""
+    if n <= order:
+        return np.empty((0, order + 1))
+    if positions is None:  # binomial coefficients with alternating signs
+        row = np.array([1.0])
+        for _ in range(order):
+            row = np.append(row, 0.0) - np.append(0.0, row)
+        return _repeated(row, n - order)
+    bands = _repeated(np.array([1.0, -1.0]), n - 1)
+    for k in range(1, order):
+        bands *= (k / (positions[k:] - positions[:-k]))[:, None]
+        further = np.zeros((n - k - 1, k + 2))
+        further[:, :-1] = bands[:-1]
+        further[:, 1:] -= bands[1:]
+        bands = further
+    return bands
+
+
+def grid_rows(shape: tuple[int, ...]) -> CSR:
+    """The incidence matrix of a grid with edges as in `grid`, as a CSR record."""
+    size = math.prod(shape)
+    edges = sum(size - size // length for length in shape)
+    width = index_type(2 * edges, size)
+    numbers: np.ndarray = np.arange(size, dtype=width).reshape(shape)
+    ends: np.ndarray = np.empty((edges, 2), dtype=width)
+    done = 0
+    for axis in range(len(shape)):
+        along = np.moveaxis(numbers, axis, 0)
+        for column, moved in enumerate((along[:-1], along[1:])):
+            ends[done : done + moved.size, column] = np.moveaxis(moved, 0, axis).reshape(-1)
+        done += moved.size
+    indptr: np.ndarray = np.arange(0, 2 * edges + 1, 2, dtype=width)
+    values = _repeated(np.array([1.0, -1.0]), edges)
+    return CSR(values.reshape(-1), ends.reshape(-1).view(UNSIGNED[width]), indptr, size)
+
+
+def _repeated(row: np.ndarray, count: int) -> np.ndarray:
+    """The same row ``count`` times."""
+    out = np.empty((count, len(row)))
+    for j, entry in enumerate(row):
+        out[:, j] = entry
+    return out
+
+
+def _as_positions(positions: ArrayLike, n: int) -> np.ndarray:
+    """Validate positions: n finite numbers, each larger than the one before."""
+    x = as_vector(positions, n, "positions")
+    steps = np.diff(x)
+    if not (steps > 0.0).all():
+        k = int(np.flatnonzero(~(steps > 0.0))[0])
+        raise ValueError(
+            f"positions must be strictly increasing, got {x[k]} and then {x[k + 1]} at index {k + 1}; "
+            "sort them and merge equal ones"
+        )
+    return x
 
 
 def trend(d: int) -> sp.csr_array:

@@ -1,0 +1,226 @@
+"""What the estimators of series and of images share: X selects coefficients, so each has one for a time or a pixel."""
+
+from __future__ import annotations
+
+import html
+import math
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from .. import solvers
+from .._solve import solve
+from ..certificates.polish import fuse
+from ..certificates.trace import Result, Status, Trace
+from ..losses import Logistic, Poisson
+from ..problem import Problem
+from ..registry import LOSSES, SOLVERS, Tuning
+from ..solvers import ALM, Solver
+from ._choice import MOST_FEATURES, Choice
+from ._fitting import GIVEN
+from ._null_model import null_unless_better
+from ._types import LossLike, SolverLike
+
+__all__ = ["FUSED", "Outcome", "SignalModel", "response"]
+
+FUSED = 1e-3  # for solvers without an exact v: a difference below this part of the largest one counts as 0
+STRUCTURED = ("ChainDP", "AlternatingChains", "DualGradient", "IPM")  # tried in this order where X is diagonal
+
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+
+def response(loss: tuple, z: np.ndarray) -> np.ndarray:
+    """The expected target: the exponential of z for counts, the probability of +1 for the logistic loss, else z."""
+    if isinstance(loss, Poisson):
+        return np.exp(z)
+    return expit(z) if isinstance(loss, Logistic) else z
+
+
+class Outcome(NamedTuple):
+    """A result, the solver that was chosen, the objective of the answer and its relative duality gap."""
+
+    result: Result
+    choice: Choice
+    objective: float
+    gap: float
+
+
+class SignalModel(BaseEstimator, ABC):
+    """A model with a coefficient for each time or pixel, and a penalty of their differences."""
+
+    alpha: float | None
+    loss: LossLike
+    l2: float
+    solver: SolverLike
+    max_iter: int | None
+    tol: float
+    verbose: int
+    coef_: np.ndarray
+
+    _parameter_constraints: ClassVar[dict] = {
+        "alpha": [NOT_NEGATIVE, None],
+        "loss": [StrOptions(set(LOSSES)), tuple],
+        "l2": [NOT_NEGATIVE],
+        "solver": [StrOptions({"auto", *SOLVERS}), Solver],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [NOT_NEGATIVE],
+        "verbose": ["verbose"],
+    }
+
+    def _solve(self, problem: Problem, constant: float = 0.0) -> Outcome:
+        """Solve a problem; ``constant`` belongs to the objective but not to the problem."""
+        runs = []
+        for choice in self._choices(problem):
+            runs.append((self._solved_by(problem, choice.solver), choice))
+            if _gap(runs[-1][0]) <= self.tol or self.max_iter is not None:
+                break
+        result, choice = min(runs, key=lambda run: _gap(run[0]))
+        if self._is_auto and not _gap(result) <= self.tol:
+            result = null_unless_better(problem, result, has_intercept=False)
+        elif choice.solver.exact_v and result.status is not Status.diverged and not _is_exact(problem, result):
+            result = fuse(problem, result, self.tol)
+        return _outcome(problem, result, choice, constant)
+
+    def _solved_by(self, problem: Problem, solver: Solver) -> Result:
+        return solve(
+            problem,
+            solver,
+            epochs=solver.fit_epochs if self.max_iter is None else self.max_iter,
+            tol=self.tol if self._is_auto or solver.knows_gap else None,
+            trace_every=float(solver.trace_iterations),
+            progress=self.verbose > 0,
+        )
+
+    def _set_outcomes(self, outcomes: list[Outcome], constant: float = 0.0) -> None:
+        """Keep how the runs ended, one for each channel, and warn if one did not end well."""
+        worst = max(outcomes, key=lambda outcome: (outcome.result.status is Status.diverged, outcome.gap))
+        traces = [_raised(outcome.result.trace, constant) for outcome in outcomes]
+        self.solver_, self.solver_reason_ = worst.choice
+        self.status_, self.dual_gap_ = worst.result.status, worst.gap
+        self.objective_ = sum(outcome.objective for outcome in outcomes)
+        self.n_iter_ = max(1, math.ceil(max(outcome.result.epochs for outcome in outcomes)))
+        self.trace_ = traces[0] if len(traces) == 1 else traces
+        if self.status_ is Status.diverged:
+            warnings.warn(Status.diverged.value, ConvergenceWarning, stacklevel=5)
+        elif self._is_auto and not self.dual_gap_ <= self.tol:
+            found = worst.result.certificate
+            reason = f" ({found.reason})" if found is not None and found.reason else ""
+            warnings.warn(
+                f"the relative duality gap is {self.dual_gap_:.1e}{reason}, above tol={self.tol:g}: "
+                "raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.solver, str) and self.solver == "auto"
+
+    def _choices(self, problem: Problem) -> Iterator[Choice]:
+        """The solver that was given, or those that "auto" runs in turn until one reaches ``tol``."""
+        if isinstance(self.solver, Solver):
+            yield Choice(self.solver, GIVEN)
+        elif not self._is_auto:
+            yield Choice(SOLVERS[self.solver](Tuning()), GIVEN)
+        else:
+            yield from _best(problem)
+
+    def summary(self) -> str:
+        """Describe the fitted model in a few lines.
+
+        Returns
+        -------
+        str
+            The number of points and pieces, the strength of the penalty, the objective, the relative duality gap, how
+            the run ended, and the solver.
+        """
+        check_is_fitted(self)
+        gap = max(self.dual_gap_, 0.0)  # rounding can make the gap of an exact solution negative
+        return "\n".join(
+            (
+                f"{type(self).__name__}: {self._size()}",
+                f"{self.n_pieces_} pieces, alpha={self.alpha_:.3g}",
+                f"objective {self.objective_:.6g}, relative duality gap {gap:.1e}, "
+                f"{self.status_.name}: {self.status_.value}",
+                f"solver: {type(self.solver_).__name__}, because {self.solver_reason_}",
+            )
+        )
+
+    @property
+    @abstractmethod
+    def n_pieces_(self) -> int:
+        """The number of pieces."""
+
+    @abstractmethod
+    def _size(self) -> str:
+        """How much was fitted, for the summary."""
+
+    @abstractmethod
+    def _is_consistent(self) -> bool:
+        """Whether the fitted arrays of a model that was read from a file belong together."""
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's diagram, followed by the summary if the model is fitted."""
+        diagram = super()._repr_html_inner()
+        return f"{diagram}<pre>{html.escape(self.summary())}</pre>" if hasattr(self, "coef_") else diagram
+
+
+def _best(problem: Problem) -> Iterator[Choice]:
+    """The methods for this structure that accept the problem, then ALM unless it would take very long."""
+    fitting = [cls() for name in STRUCTURED if (cls := getattr(solvers, name, None)) and _fits(cls(), problem)]
+    for solver in fitting:
+        yield Choice(solver, "X only selects coefficients")
+    if not fitting or problem.d <= MOST_FEATURES:
+        yield Choice(ALM(), "it accepts every loss" if not fitting else "the methods before it missed tol")
+
+
+def _gap(result: Result) -> float:
+    return math.inf if result.certificate is None else result.certificate.relative_gap
+
+
+def _outcome(problem: Problem, result: Result, choice: Choice, constant: float) -> Outcome:
+    found = result.certificate
+    if found is None:
+        return Outcome(result, choice, problem.objective(result.w_average) + constant, math.inf)
+    objective = found.primal + constant
+    as_found = constant == 0.0 or not math.isfinite(found.gap)
+    return Outcome(result, choice, objective, found.relative_gap if as_found else found.gap / objective)
+
+
+def _fits(solver: Any, problem: Problem) -> bool:
+    """Whether a solver accepts a problem."""
+    if hasattr(solver, "fits"):
+        return not solver.fits(problem)
+    try:
+        solver.check(problem)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_exact(problem: Problem, result: Result) -> bool:
+    """Whether ``A w`` is 0, up to rounding where a row has more than two entries, wherever v is."""
+    if result.certificate is not None and result.certificate.primal_residual == 0.0:  # v is A w, as in direct methods
+        return True
+    fused = result.v == 0.0
+    apart = np.abs(problem.times_A(result.w_average))[fused]
+    entries = problem.A.data.size // max(problem.m, 1)
+    rounding = 0.0 if entries <= 2 else 1e-12 * np.abs(problem.A.data).max() * np.abs(result.w_average).max()
+    return bool((apart <= rounding).all())
+
+
+def _raised(trace: Trace, constant: float) -> Trace:
+    """The trace of the objective with a constant added to it."""
+    if constant == 0.0:
+        return trace
+    columns = {name: trace[name] + (constant if name.startswith("objective") else 0) for name in trace}
+    return Trace(list(zip(*columns.values(), strict=True)))

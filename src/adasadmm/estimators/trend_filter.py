@@ -1,0 +1,292 @@
+"""Trend filtering: a series as a piecewise polynomial of time."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from .. import losses
+from ..certificates.trace import Result
+from ..graphs.structures import difference_rows
+from ..losses import Logistic, Poisson
+from ..penalties import L1
+from ..problem import Problem
+from ._base import all_or_nothing, keep_parameters
+from ._curves import Curve
+from ._fitting import as_loss
+from ._series import Series, as_targets, as_times, as_weights, check_attained, selection, series_of
+from ._signals import FUSED, SignalModel, response
+from ._types import LossLike, SolverLike
+
+__all__ = ["TrendFilter"]
+
+
+class TrendFilter(RegressorMixin, SignalModel):
+    """Trend filtering: fit a piecewise polynomial of time to a series, with as few changes as the data allow.
+
+    With one value w for each distinct time, the model minimises
+
+        mean loss + l2/2 |w|^2 + alpha |D w|_1,
+
+    where D takes the differences of order ``order + 1`` of values at uneven times (`adasadmm.graphs.difference`). The
+    fit is constant (order 0), linear (1) or a polynomial of that degree between its change points, which are chosen
+    by the data. For order 0 this is the fused lasso, or total variation denoising, of the series.
+
+    Parameters
+    ----------
+    order : int, default=1
+        The degree of the pieces: 0 for steps, 1 for lines that join at kinks, 2 for parabolas.
+    alpha : float, default=None
+        The strength of the penalty. For order 0 it multiplies the sum of the jumps, for order 1 that of the changes of
+        the slope, in units of y and t: at a distance h between times, ``alpha`` acts like ``alpha h^-order`` at a
+        distance of 1. The loss is a mean, so the strength of ``1/2 sum_i (y_i - w_i)^2 + lambda |D w|_1`` is
+        ``alpha = lambda / n``. None is ``h^order / n``, with n the sum of the weights and h the median distance.
+    loss : str or loss, default="squared"
+        ``"squared"``; ``"huber"`` or ``"quantile"`` where there are outliers (``Quantile(q)`` for other quantiles than
+        the median), ``"epsilon_insensitive"``; ``"poisson"`` for counts, where w is the logarithm of the rate;
+        ``"logistic"``, ``"hinge"`` or ``"squared_hinge"`` for labels 0 and 1, or -1 and +1. Or a loss of
+        `adasadmm.losses`, or one of your own.
+    l2 : float, default=0.0
+        The strength of the ridge, which shrinks the values to 0.
+    solver : str or solver, default="auto"
+        ``"auto"`` chooses the method by the structure of the problem. A name or a solver as for
+        `GraphGuidedClassifier`.
+    max_iter : int, default=None
+        The most iterations; by default as many as the method usually needs.
+    tol : float, default=1e-4
+        The relative duality gap at which to stop. With ``solver="auto"``, a fit that misses it warns.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    times_ : ndarray of shape (n_times,)
+        The distinct times, sorted, with those of missing targets.
+    coef_ : ndarray of shape (n_times,)
+        The fitted values w at ``times_``. Inside a piece of order 0 they are equal to the last bit.
+    change_points_ : ndarray of shape (n_pieces_ - 1,)
+        For order 0, the first time of each new piece; else the times at which the derivative of degree ``order``
+        changes. They follow from the exact zeros of ``D w``.
+    n_pieces_ : int
+        The number of pieces.
+    alpha_ : float
+        The strength that was used.
+    objective_ : float
+        The objective at ``coef_``.
+    dual_gap_ : float
+        The relative duality gap: the objective is at most this part above the optimum.
+    n_iter_ : int
+        Iterations of the solver.
+    status_ : Status
+        How the run ended.
+    solver_, solver_reason_ : solver and str
+        The solver that ran, and why it was chosen.
+    trace_ : Trace
+        The course of the run.
+
+    See Also
+    --------
+    TotalVariationDenoiser : Piecewise constant images, and signals on a regular grid.
+    StructuredRegressor : Coefficients of features that follow a trend.
+
+    Notes
+    -----
+    Several targets at one time count as several observations of one value. Missing targets, NaN, and targets of weight
+    0 are left out of the objective, and so are their times: for orders 0 and 1 the optimum is the same as with a free
+    value at such a time. ``coef_`` has the fitted curve there.
+
+    References
+    ----------
+    S.-J. Kim, K. Koh, S. Boyd, D. Gorinevsky, l1 trend filtering, SIAM Review 51, 2009.
+
+    R. J. Tibshirani, Adaptive piecewise polynomial estimation via trend filtering, Annals of Statistics 42, 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import TrendFilter
+    >>> t = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 8.0, 9.0])
+    >>> y = np.array([0.0, 1.1, 1.9, 4.1, np.nan, 1.0, 0.1])  # up to t = 4, then down; one is missing
+    >>> model = TrendFilter(order=1, alpha=0.02).fit(t, y)
+    >>> model.change_points_
+    array([4.])
+    >>> model.predict([3.0, 5.0, 10.0]).round(1)
+    array([ 3. ,  3.2, -0.6])
+    """
+
+    order: int
+    _curve: Curve
+
+    _parameter_constraints: ClassVar[dict] = {
+        **SignalModel._parameter_constraints,
+        "order": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        order: int = 1,
+        alpha: float | None = None,
+        loss: LossLike = "squared",
+        *,
+        l2: float = 0.0,
+        solver: SolverLike = "auto",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        verbose: int = 0,
+    ) -> None:
+        keep_parameters(self, locals())
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
+    def fit(self, t: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Fit the series.
+
+        Parameters
+        ----------
+        t : array-like of shape (n,) or (n, 1)
+            Times, in any order and at any distances; a time may occur more than once.
+        y : array-like of shape (n,)
+            Targets. NaN is a missing one.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the targets, not negative. A weight of 2 is the same as a second equal target.
+
+        Returns
+        -------
+        self : TrendFilter
+            The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
+        """
+        loss, given = as_loss(self.loss), as_times(t)
+        target = _as_column(as_targets(y, loss))
+        series = series_of(given, target, as_weights(sample_weight, target.shape), loss)
+        n = len(series.times)
+        if n <= self.order:
+            raise ValueError(
+                f"order must be below the number of distinct times with a target, {n}, got {self.order}: "
+                "a polynomial of this degree is not determined"
+            )
+        check_attained(series.y, loss, self.l2)
+        problem = self._problem(series, loss)
+        outcome = self._solve(problem, series.constant)
+        self._set_outcomes([outcome], series.constant)
+        values = outcome.result.w_average
+        self._curve = Curve(series.times, values, self._breaks(problem, outcome.result), int(self.order))
+        missing = len(given) != len(series.y) or series.node is not None
+        self.times_ = np.unique(given) if missing else series.times
+        self.coef_ = self._curve.at(self.times_) if len(self.times_) > n else values
+        self.n_features_in_ = 1
+        return self
+
+    def _problem(self, series: Series, loss: tuple) -> Problem:
+        """The problem, with times in units of their median distance, so that A does not depend on the user's unit."""
+        n, order = len(series.times), int(self.order)
+        unit = float(np.median(np.diff(series.times))) if n > 1 and order > 0 else 1.0
+        total = float(len(series.y)) if series.weight is None else float(series.weight.sum())
+        self.alpha_ = unit**order / total if self.alpha is None else float(self.alpha)
+        A = difference_rows(n, order + 1, series.times / unit if order > 0 else None)
+        return Problem(
+            selection(series.node, n),
+            series.y,
+            loss=loss,
+            penalty=L1(self.alpha_ / unit**order),
+            A=A,
+            gamma=self.l2,
+            sample_weight=series.weight,
+        )
+
+    def _breaks(self, problem: Problem, result: Result) -> np.ndarray:
+        """The rows of ``A w`` that are not 0."""
+        if self.order == 0 and self.solver_.exact_v:
+            return np.flatnonzero(np.diff(result.w_average))
+        if self.solver_.exact_v:
+            return np.flatnonzero(result.v)
+        apart = np.abs(problem.times_A(result.w_average))
+        return np.flatnonzero(apart > FUSED * np.max(apart, initial=0.0))
+
+    @property
+    def change_points_(self) -> np.ndarray:
+        """Where each piece but the first begins."""
+        check_is_fitted(self)
+        return self._curve.change_points
+
+    @property
+    def n_pieces_(self) -> int:
+        """The number of pieces."""
+        check_is_fitted(self)
+        return len(self._curve.breaks) + 1
+
+    def predict(self, t: npt.ArrayLike) -> np.ndarray:
+        """Evaluate the fitted curve at any times.
+
+        Between two times of the fit the curve is the polynomial of their piece: the value at the time before (order 0),
+        the line through both neighbours (order 1) and so on. Before the first time and after the last it is continued
+        by the first and the last polynomial.
+
+        Parameters
+        ----------
+        t : array-like of shape (n,) or (n, 1)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The value of the curve; its exponential, the expected count, for the Poisson loss; the probability of the
+            label 1 for the logistic loss.
+        """
+        check_is_fitted(self)
+        return response(as_loss(self.loss), self._curve.at(as_times(t)))
+
+    def score(self, t: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Compare predictions with targets; missing ones are left out.
+
+        Parameters
+        ----------
+        t : array-like of shape (n,) or (n, 1)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        float
+            R^2, the share of the variance that the predictions explain; for the Poisson loss the share D^2 of the
+            deviance; for labels the accuracy.
+        """
+        loss, predicted = as_loss(self.loss), self.predict(t)
+        target = _as_column(as_targets(y, loss))
+        weight = as_weights(sample_weight, target.shape)
+        keep = ~np.isnan(target)
+        target, predicted = target[keep], predicted[keep]
+        weight = None if weight is None else weight[keep]
+        if losses.takes_labels(loss):
+            middle = 0.5 if isinstance(loss, Logistic) else 0.0
+            return float(accuracy_score(target > 0.0, predicted > middle, sample_weight=weight))
+        if isinstance(loss, Poisson):
+            return float(d2_tweedie_score(target, predicted, sample_weight=weight, power=1))
+        return float(r2_score(target, predicted, sample_weight=weight))
+
+    def _size(self) -> str:
+        shape = ("constant", "linear", "quadratic", "cubic")[self.order] if self.order < 4 else f"degree {self.order}"
+        return f"{len(self.times_)} times, piecewise {shape}"
+
+    def _is_consistent(self) -> bool:
+        return self.coef_.dtype.kind == "f" and self.coef_.shape == self.times_.shape and self._curve.is_consistent()
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+        return tags
+
+
+def _as_column(y: np.ndarray) -> np.ndarray:
+    """Targets of shape (n,), also from shape (n, 1)."""
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0].copy()
+    if y.ndim != 1:
+        raise ValueError(f"y must have shape (n,), one target for each time, got {y.shape}")
+    return y
