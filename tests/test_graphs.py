@@ -661,3 +661,69 @@ def test_the_papers_data_sets_give_graphs(name):
     assert abs(graphs.glasso(X, penalty=penalty).n_edges - edges) <= 0.02 * edges
     if name in ("mushrooms", "svmguide3"):
         assert graph.notes[0].startswith("constant columns have no edges (1 of")
+
+
+# --- many columns ----------------------------------------------------------------------------------------------------
+
+
+def sparse_rows(n=40, d=60, density=0.1, seed=0):
+    """Sparse columns, some of them empty, constant, equal or opposite."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(1, 4, size=(n, d)) * (rng.random((n, d)) < density) * 1.0
+    X[:, 3], X[:, 5], X[:, 8], X[:, 9] = 0.0, 1.0, X[:, 7], -X[:, 7]
+    X[:, 11] = rng.random(n) < 0.9  # so full that its mean tells of columns without a common row
+    return X
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k", [1, 3, 70])
+def test_common_rows_give_the_neighbours_that_all_covariances_give(seed, k, monkeypatch):
+    X, weights = sparse_rows(seed=seed), np.random.default_rng(seed).integers(0, 3, size=40)
+    found = []
+    for sparse in (True, False):
+        monkeypatch.setattr("adasadmm.graphs.neighbours._sparse_is_cheaper", lambda columns, sparse=sparse: sparse)
+        found.append(graphs.knn(sp.csr_array(X), k=k, sample_weight=weights))
+    columns = describe(X, weights)
+    S = np.abs(covariance(columns)) / np.sqrt(np.maximum(np.outer(columns.variance, columns.variance), 1e-30))
+    assert found[0].notes == found[1].notes
+    edges = [set(map(tuple, graph.edges.tolist())) for graph in found]
+    np.fill_diagonal(S, 0.0)
+    least = -np.sort(-np.where(columns.usable, S, 0.0), axis=1)[:, min(k, 59) - 1]  # of the k nearest of each column
+    for i, j in edges[0] ^ edges[1]:  # only ties may be broken differently, since the two round differently
+        assert np.isclose(S[i, j], [least[i], least[j]], rtol=1e-9).any()
+
+
+def test_pieces_of_sparse_columns_change_nothing(monkeypatch):
+    X = sp.csr_array(sparse_rows())
+    whole = graphs.knn(X)
+    monkeypatch.setattr("adasadmm.graphs.neighbours.BLOCK_WORK", 500)
+    assert same(graphs.knn(X), whole)
+
+
+@pytest.mark.compiled
+def test_a_hundred_thousand_sparse_columns_are_compared_by_their_common_rows(monkeypatch):
+    def refuse(*args):
+        raise AssertionError("d x d covariances")
+
+    monkeypatch.setattr("adasadmm.graphs.neighbours._by_blocks", refuse)
+    X = sp.random_array((200, 100_000), density=1e-3, format="csr", rng=np.random.default_rng(0))
+    with pytest.warns(GraphWarning, match="100,000 columns are too many for a sparse inverse covariance"):
+        graph = graphs.glasso(X)
+    assert graph.d == 100_000 and graph.n_edges > 18_000  # as many columns have entries
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_hours_of_work_are_refused_with_a_remedy(sparse, monkeypatch):
+    X = sparse_rows()
+    monkeypatch.setattr("adasadmm.graphs.neighbours.MOST_WORK", 1e3)
+    for learn in (graphs.knn, lambda X: as_graph("knn", 60, X=X)):
+        with pytest.raises(ValueError, match=r"60 columns over 40 rows .* takes hours .* sample of the rows"):
+            learn(sp.csr_array(X) if sparse else X)
+
+
+def test_progress_of_a_learnt_graph_is_shown(capsys):
+    for X in (sparse_rows(), sp.csr_array(sparse_rows())):
+        graphs.knn(X)
+        assert capsys.readouterr().err == ""
+        graphs.knn(X, progress=True)
+        assert "nearest columns: 100%" in capsys.readouterr().err

@@ -30,6 +30,8 @@ def test_one_row(matrix):
     weight, x = RNG.random(array.shape[1]), RNG.normal(size=array.shape[1])
     for i in (0, 7, 39):
         assert rows.row_dot(M, i, x) == pytest.approx(array[i] @ x, rel=1e-13, abs=1e-15)
+        pair = rows.row_dots(M, i, x, weight)
+        assert pair == pytest.approx((array[i] @ x, array[i] @ weight), rel=1e-13, abs=1e-15)
         assert rows.weighted_dot(M, i, weight, x) == pytest.approx(array[i] @ (weight * x), rel=1e-13, abs=1e-15)
         out = x.copy()
         rows.add_row(M, i, 0.5, out)
@@ -56,6 +58,9 @@ def test_products_and_gram(matrix):
     along, back = np.empty(n), np.empty(d)
     products.product(M, x, along)
     products.transposed_product(M, y, back)
+    both = np.empty((2, n))
+    products.product_pair(M, (x, 2.0 * x), both)
+    np.testing.assert_allclose(both, [array @ x, 2.0 * (array @ x)], rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(along, array @ x, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(back, array.T @ y, rtol=1e-12, atol=1e-14)
     wanted = array.T @ (weights[:, None] * array)

@@ -15,6 +15,7 @@ from adasadmm import ADMM, L1, GraphGuidedClassifier, Hinge, Problem, graphs, so
 from adasadmm._core import threads as _threads
 from adasadmm._core.threads import one_blas_thread
 from adasadmm.linalg import products
+from adasadmm.linalg.matrices import WithIntercept, as_rows
 
 
 def blas_threads():
@@ -69,6 +70,26 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
     monkeypatch.setattr(_threads, "_cores", lambda: 2)
     with pytest.raises(ZeroDivisionError):
         _threads.side_by_side(lambda k: 1 / k, [1, 0, 2])
+
+
+def test_the_caller_does_not_wait_for_threads_that_have_not_begun(monkeypatch):
+    release = threading.Event()
+    with ThreadPoolExecutor(1) as busy:
+        monkeypatch.setattr(_threads, "_cores", lambda: 2)
+        monkeypatch.setattr(_threads, "_pool", lambda: busy)
+        busy.submit(release.wait, 10)
+        try:
+            assert _threads.side_by_side(lambda k: k * k, range(5)) == [0, 1, 4, 9, 16]
+            assert not release.is_set()
+        finally:
+            release.set()
+
+
+def test_threads_are_for_work_that_is_worth_them():
+    small, large = (WithIntercept(as_rows(np.broadcast_to(0.0, (n, 22)))) for n in (50_000, 200_000))
+    assert len(products.pieces(small)) == 1
+    assert len(products.pieces(large)) == products.PIECES
+    assert products.pieces(large)[0].start == 0 and products.pieces(large)[-1].stop == 200_000
 
 
 @pytest.mark.compiled

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ._core.threads import go_on_or_halt, one_blas_thread
 from ._progress import Progress
 from ._schedule import Plan, Segment, after, schedule
+from .certificates.objectives import Objectives
 from .certificates.polish import fuse
 from .certificates.trace import Certificate, Result, Snapshot, Status, Trace
 from .checkpoints import Checkpoint, CheckpointError, Keeper, Moment, check_same_form, fingerprint
@@ -129,10 +130,13 @@ def solve(
         keeper = Keeper(checkpoint, {} if checkpoint is None else _fingerprint(problem, settings))
         first = run.done
         status = _resumed(run, keeper.open(resume))
+        # Nothing else needs the objectives during the run.
+        objectives = Objectives(run.problem, later=not (progress or callback or tol is not None or checkpoint))
         if status is None:
             with Progress(run, first, total, progress) as bar:
-                status = _drive(run, after(segments, run.done - first), tol, callback, bar, keeper)
-        result = _result(problem, run, keeper.points, status, _epochs(run, run.done - first))
+                status = _drive(run, after(segments, run.done - first), tol, callback, bar, keeper, objectives)
+        trace = Trace(keeper.points, objectives.all if objectives.later else None)
+        result = _result(problem, run, trace, status, _epochs(run, run.done - first))
         missed = status is Status.diverged or (tol is not None and status is Status.done)
         return _polished(problem, result, tol) if polish and not missed else result
 
@@ -199,15 +203,24 @@ def _same_quadratics(one: Problem, other: Problem) -> bool:
 
 
 def _drive(
-    run: Run, segments: Iterator[Segment], tol: float | None, callback: Callback | None, bar: Progress, keeper: Keeper
+    run: Run,
+    segments: Iterator[Segment],
+    tol: float | None,
+    callback: Callback | None,
+    bar: Progress,
+    keeper: Keeper,
+    objectives: Objectives,
 ) -> Status:
     """Advance segment by segment, and record a point of the trace after each; however it ends, the run is kept."""
     status, pace = Status.done, Pace()
     try:
         for segment in segments:
             finite = advance(run, segment, keeper, bar, pace)
-            snapshot = _snapshot(run)
-            if not finite or not math.isfinite(snapshot.objective):
+            if not finite:
+                status = Status.diverged
+                break
+            snapshot = _snapshot(run, objectives)
+            if not (objectives.later or math.isfinite(snapshot.objective)):
                 status = Status.diverged
                 break
             keeper.points.append(snapshot[: len(Trace.columns)])  # without the iterates: a run may have many points
@@ -223,6 +236,8 @@ def _drive(
     except BaseException:
         keeper.write()
         raise
+    if not objectives.end_is_finite():
+        status = Status.diverged
     keeper.note(run)
     keeper.write(None if status is Status.stopped else status)  # a run that was stopped may be resumed
     return status
@@ -236,7 +251,8 @@ class Pace:
 
     def adapt(self, seconds: float) -> None:
         if seconds < 0.5 * SLICE_SECONDS:
-            self.iterations = min(2 * self.iterations, 2**20)
+            factor = 16 if seconds < SLICE_SECONDS / 32.0 else 2
+            self.iterations = min(factor * self.iterations, 2**20)
         elif seconds > 2.0 * SLICE_SECONDS:
             self.iterations = max(1, self.iterations // 2)
 
@@ -281,17 +297,18 @@ def advance(
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _snapshot(run: Run) -> Snapshot:
+def _snapshot(run: Run, objectives: Objectives) -> Snapshot:
     problem, (w, v, _), (w_mean, v_mean), w_average = run.problem, run.point, run.means, run.answer
     if problem.source is not None:
         problem.loss_at(w, w_mean, w_average)  # all three in one pass over the files, and remembered
+    objective, objective_mean = objectives.at(w, v, w_mean, v_mean)
     monitor = run.monitor()
     return Snapshot(
         iteration=monitor.iteration,
         epoch=_epochs(run, run.done),
         seconds=run.seconds,
-        objective=_objective(problem, w, v),
-        objective_mean=_objective(problem, w_mean, v_mean),
+        objective=objective,
+        objective_mean=objective_mean,
         primal_residual=float(np.linalg.norm(problem.residual(w, v))),
         dual_residual=monitor.dual_residual,
         eta=monitor.eta,
@@ -305,12 +322,7 @@ def _epochs(run: Run, done: int) -> float:
     return float(done) if run.solver.uses_all_rows else done / run.problem.n
 
 
-def _objective(problem: Problem, w: np.ndarray, v: np.ndarray) -> float:
-    own = problem.v_of(w)
-    return problem.objective(w, v if own is None else own)
-
-
-def _result(problem: Problem, run: Run, points: list[tuple], status: Status, epochs: float) -> Result:
+def _result(problem: Problem, run: Run, trace: Trace, status: Status, epochs: float) -> Result:
     """The result in the user's own rows, without those of a split w_set."""
     (w, v, theta), (w_mean, v_mean), m, p = run.point, run.means, problem.m, problem.p
     later = not run.solver.knows_gap and problem.source is None and status is not Status.converged
@@ -322,7 +334,7 @@ def _result(problem: Problem, run: Run, points: list[tuple], status: Status, epo
         v_mean=v_mean[:p].copy(),
         w_average=run.answer,
         w_feasible=v[p:].copy() if run.problem.m > m else w.copy(),
-        trace=Trace(points),
+        trace=trace,
         status=status,
         epochs=epochs,
         certified=NOTHING_PROVED if status is Status.diverged else None if later else run.certify(),

@@ -6,7 +6,8 @@ min  1/n sum_i c_i loss(<x_i, w>, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v)   s.t.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -83,10 +84,8 @@ class Problem:
     ----------
     n, d, m, p : int
         The number of rows and features, the number of constraints, and the length of v.
-    source : Source or None
-        Where the rows come from, if they are not in memory.
-    rows : Block or None
-        X, y and the weights c (of mean 1), if they are in memory.
+    source, rows : Source and None, or None and Block
+        Where the rows come from; if they are in memory, X, y and the weights c (of mean 1).
     loss, penalty, A, B, b, gamma, w_set
         The parameters in the form in which the solvers use them: plug-ins with float fields, A and B as CSR, b and
         gamma as vectors.
@@ -116,7 +115,7 @@ class Problem:
     gamma: np.ndarray
     w_set: Any
     w_copy: slice | None  # where v holds a copy of w that lies inside w's set
-    _last_predictions: tuple[np.ndarray, np.ndarray] | None = None
+    _last_predictions: Mapping[bytes, np.ndarray] = MappingProxyType({})  # X w by w, for the last points
     _last_losses: dict[bytes, float] | None = None  # at the last points; for a source
 
     def __init__(
@@ -235,18 +234,15 @@ class Problem:
         The indicator of a set counts 0, even outside the set.
         """
         w = as_vector(w, self.d, "w")
+        v = self.v_of(w) if v is None else as_vector(v, self.p, "v")
         if v is None:
-            v = self.v_of(w)
-            if v is None:
-                raise ValueError("B does not make v a function of w: give v")
-        v = as_vector(v, self.p, "v")
+            raise ValueError("B does not make v a function of w: give v")
         return self.loss_at(w)[0] + self.ridge_value(w) + self.penalty_value(v)
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
-        """``X w``. With rows in memory the last result is kept, since trace and certificate need the same point."""
-        known = self._last_predictions
-        if known is not None and np.array_equal(known[0], w):
-            return known[1].copy()
+        """``X w``. With rows in memory the last results are kept, since trace and certificate need the same points."""
+        if w.tobytes() in self._last_predictions:
+            return self._last_predictions[w.tobytes()].copy()
         z = np.empty(self.n)
         for rows, block in self.blocks():
             products.product(block.X, w, z[rows])
@@ -254,9 +250,17 @@ class Problem:
             self.remember(w, z)
         return z
 
+    def predict_both(self, w: np.ndarray, other: np.ndarray) -> None:
+        """Let `predictions` know two points, after one pass over rows in memory."""
+        pair = {w.tobytes(): w, other.tobytes(): other}
+        if len(pair) == 2 and not pair.keys() & self._last_predictions.keys():
+            z = np.empty((2, self.n))
+            products.product_pair(self.rows.X, (w, other), z)
+            self._last_predictions = dict(zip(pair, z, strict=True))
+
     def remember(self, w: np.ndarray, predictions: np.ndarray) -> None:
         """Keep these predictions ``X w`` of a caller that has computed them anyway."""
-        self._last_predictions = (w.copy(), predictions.copy())
+        self._last_predictions = {w.tobytes(): predictions.copy()}
 
     def loss_at(self, *points: np.ndarray) -> list[float]:
         """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; for a source the last values are kept."""
@@ -371,13 +375,11 @@ class Problem:
         return self.m if self.B is None else self.B.columns
 
     def times_A(self, w: np.ndarray) -> np.ndarray:
-        out = np.empty(self.m)
-        products.product(self.A, w, out)
+        products.product(self.A, w, out := np.empty(self.m))
         return out
 
     def times_A_transposed(self, theta: np.ndarray) -> np.ndarray:
-        out = np.empty(self.d)
-        products.transposed_product(self.A, theta, out)
+        products.transposed_product(self.A, theta, out := np.empty(self.d))
         return out
 
     def times_B(self, v: np.ndarray) -> np.ndarray:

@@ -37,6 +37,7 @@ __all__ = [
     "generic",
     "implementations",
     "inlined",
+    "inlined_sum",
     "is_registered",
 ]
 
@@ -70,6 +71,16 @@ def inlined(fn: Function) -> Function:
     """Let compiled code call a function; Python calls it interpreted."""
     _called_by_kernels.append(fn)
     return register_jitable(**_OPTIONS)(fn)
+
+
+def inlined_sum(fn: Function) -> Function:
+    """`inlined` for a loop that sums: the compiler may add the terms in any order, so that it adds several at a time.
+
+    The order depends on the processor, but neither on where the terms lie in memory nor on the number of cores. Loops
+    over the entries of sparse rows lose by it: gathering several entries of a vector is slower than loading each.
+    """
+    _called_by_kernels.append(fn)
+    return register_jitable(**_OPTIONS, fastmath={"reassoc"})(fn)
 
 
 def compiled(fn: Callable) -> Callable:

@@ -5,13 +5,14 @@ BLAS is held to one, since several slow small factorisations down tenfold; long 
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -109,12 +110,33 @@ def go_on_or_halt() -> None:
 def side_by_side(function: Callable[[Any], Any], pieces: Iterable[Any]) -> list[Any]:
     """The results of a function that lets go of Python's lock, for each piece, in order, on all cores.
 
-    How many cores there are must not show in the results: that is for whoever cuts the pieces.
+    The calling thread takes pieces too, and never waits for a thread that has not begun: on a busy machine it does all
+    of them itself. How many cores there are must not show in the results: that is for whoever cuts the pieces.
     """
     pieces = list(pieces)
-    if len(pieces) == 1 or _cores() == 1:
+    helpers = min(_cores(), len(pieces)) - 1
+    if helpers <= 0:
         return [function(piece) for piece in pieces]
-    return list(_pool().map(function, pieces))
+    found, left = [None] * len(pieces), collections.deque(range(len(pieces)))
+
+    def work() -> None:
+        while True:
+            try:
+                k = left.popleft()
+            except IndexError:
+                return
+            found[k] = function(pieces[k])
+
+    begun = [_pool().submit(work) for _ in range(helpers)]
+    try:
+        work()
+    finally:
+        left.clear()
+        begun = [future for future in begun if not future.cancel()]
+        wait(begun)  # they write to arrays of the caller
+    for future in begun:
+        future.result()
+    return found
 
 
 def ahead(items: Generator[Any, None, None]) -> Generator[Any, None, None]:

@@ -25,6 +25,7 @@ from ..linalg import products
 from ..problem import Problem
 from . import diagonal
 from .domains import ROUNDING, Bounds, bounds_of, inside, into_domain, largest_scale, least
+from .intercept import balanced, only_intercept_is_free
 from .repair import lacking, repair, sizes
 from .trace import Certificate
 
@@ -58,7 +59,9 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     losses.clip_to_domain(problem.loss, s, problem.rows.y, low, high)
     theta, bounds = into_domain(problem, theta), bounds_of(problem)
     unbounded = bounds.unbounded
-    if unbounded.any():
+    if only_intercept_is_free(problem, bounds):
+        s = balanced(problem, s, (low, high))
+    elif unbounded.any():
         s, theta = repair(problem, s, theta, (low, high), bounds)
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.min(np.where(s > 0.0, high / s, np.where(s < 0.0, low / s, 1.0)), initial=1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,23 +87,48 @@ class Trace(Mapping):
     ----------
     snapshots : sequence of Snapshot or of tuples
         The first eight fields of each are the row of the trace.
+    later : callable, optional
+        Returns ``(objective, objective_mean)`` for each snapshot. It is called on first access to one of them.
 
     Notes
     -----
     The columns are iteration, epoch, seconds, objective, objective_mean, primal_residual, dual_residual and eta; see
     `Snapshot` for what they mean. The mapping can be passed to ``pandas.DataFrame`` as it is.
+
+    Unless the run needs them, `solve` leaves the objectives to the first access. That takes a pass over the rows for
+    each point; the rows must not have changed since the run.
     """
 
     columns = Snapshot._fields[:8]
+    evaluated_later = "objective", "objective_mean"
 
-    def __init__(self, snapshots: Sequence[tuple]) -> None:
-        self._data = {}
+    def __init__(
+        self, snapshots: Sequence[tuple], later: Callable[[], Sequence[tuple[float, float]]] | None = None
+    ) -> None:
+        self._later = later
+        self._data: dict[str, np.ndarray] = {}
         for position, name in enumerate(self.columns):
-            column = np.array([snapshot[position] for snapshot in snapshots], dtype=None if snapshots else float)
-            column.flags.writeable = False
-            self._data[name] = column
+            self._set(name, [snapshot[position] for snapshot in snapshots])
+
+    def _set(self, name: str, values: Sequence[float]) -> None:
+        column = np.array(values, dtype=None if len(values) else float)
+        column.flags.writeable = False
+        self._data[name] = column
+
+    def evaluate(self) -> None:
+        """Evaluate what was left to the first access; the trace then holds nothing but numbers."""
+        if self._later is not None:
+            values, self._later = self._later(), None
+            for position, name in enumerate(self.evaluated_later):
+                self._set(name, [pair[position] for pair in values])
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.evaluate()
+        return vars(self)
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if name in self.evaluated_later:
+            self.evaluate()
         return self._data[name]
 
     def __iter__(self) -> Iterator[str]:

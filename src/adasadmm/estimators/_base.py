@@ -191,6 +191,8 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         return before if fits else [None] * count
 
     def _set_fitted(self, fits: list[Fit]) -> None:
+        for fit in fits:
+            fit.result.trace.evaluate()
         self._results = [dataclasses.replace(fit.result, run=None) for fit in fits]  # a run would keep X alive
         # The trace ends with the objective of the last iterate; the model is the average of the iterates.
         with np.errstate(over="ignore", invalid="ignore"):  # after divergence

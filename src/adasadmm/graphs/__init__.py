@@ -15,10 +15,10 @@ array([[ 1., -1.,  0.],
 
 from __future__ import annotations
 
-from .columns import knn
 from .edges import Graph, GraphWarning, chain, edges_of, grid, incidence
 from .given import as_graph
 from .inverse import glasso
+from .neighbours import knn
 from .structures import difference, overlapping_groups, trend
 
 __all__ = [

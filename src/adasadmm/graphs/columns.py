@@ -1,4 +1,4 @@
-"""Statistics of the columns of X from which graphs are learnt: weighted moments, covariances, nearest neighbours.
+"""Statistics of the columns of X from which graphs are learnt: weighted moments and covariances.
 
 A sample weight of k is equivalent to repeating the row k times. Sparse X stays sparse.
 """
@@ -12,23 +12,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from .._core.threads import one_blas_thread
 from ..linalg.matrices import CSR, as_rows, as_vector, to_scipy
 from ..sources import Source
-from .edges import Graph
 from .moments import moments
 
 __all__ = [
     "Columns",
     "Data",
     "Names",
+    "blocks",
     "column_names",
     "covariance",
     "describe",
     "isolated",
-    "knn",
     "name_columns",
-    "nearest",
 ]
 
 ZERO = 1e-12  # correlations below this are rounding errors
@@ -85,7 +82,7 @@ def describe(X: Data, sample_weight: ArrayLike | None = None) -> Columns:
             least = 1e-13 * second  # the difference of two moments is exact to 1e-16 of them
         else:
             mean = weights @ rows
-            variance = np.concatenate([weights @ (rows[:, b] - mean[b]) ** 2 for b in _blocks(d, n)])
+            variance = np.concatenate([weights @ (rows[:, b] - mean[b]) ** 2 for b in blocks(d, n)])
             spread = np.ptp(rows, axis=0)
             least = np.finfo(float).tiny
         usable = (spread > 0) & (variance > least) & np.isfinite(variance)
@@ -104,77 +101,10 @@ def covariance(columns: Columns) -> np.ndarray:
             S = (rows.multiply(weights[:, None]).tocsr().T @ rows).toarray() - np.outer(mean, mean)
         else:
             S = np.zeros((d, d))
-            for some in _blocks(n, d):
+            for some in blocks(n, d):
                 block = (rows[some].toarray() if sp.issparse(rows) else rows[some]) - mean
                 S += (block * weights[some, None]).T @ block
         return (S + S.T) / 2.0
-
-
-def knn(X: Data, k: int = 3, *, sample_weight: ArrayLike | None = None) -> Graph:
-    """Learn a nearest-neighbour graph: join each column to the k columns most correlated with it.
-
-    Columns i and j are joined if j is among the k columns with the largest absolute correlation with i, or i among
-    those of j. The graph has between ``k d / 2`` and ``k d`` edges, about ``2 d`` for k = 3. Constant columns have no
-    edges.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or source of shape (n, d)
-        The rows.
-    k : int, default=3
-        The number of neighbours.
-    sample_weight : array-like of shape (n,), optional
-        Sample weights. All equal by default.
-
-    Returns
-    -------
-    graph : Graph
-        The graph, with unit weights. ``graph.notes`` lists the columns without edges.
-
-    See Also
-    --------
-    glasso : Learn the graph from a sparse inverse covariance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from adasadmm import graphs
-    >>> t = np.linspace(0, 6, 50)
-    >>> X = np.column_stack([t, np.sin(3 * t), t**2, np.sin(3 * t) ** 3])
-    >>> graphs.knn(X, k=1).edges
-    array([[0, 2],
-           [1, 3]])
-    """
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise ValueError(f"k must be a whole number >= 1, got {k!r}")
-    columns = describe(X, sample_weight)
-    return nearest(columns, int(k), column_names(X))
-
-
-def nearest(columns: Columns, k: int, names: Names = None) -> Graph:
-    """`knn`, given the moments of the columns."""
-    d, usable = len(columns.usable), columns.usable
-    k = min(k, int(usable.sum()) - 1)
-    if k < 1:
-        return Graph((), None, d, (*isolated(columns, names), "fewer than two columns vary, so there are no edges"))
-    scale = np.where(usable, 1.0 / np.sqrt(np.where(usable, columns.variance, 1.0)), 0.0)
-    pairs = []
-    with np.errstate(all="ignore"), one_blas_thread():
-        for mine, S in _against_all(columns):
-            closeness = np.abs(S, out=S)
-            closeness *= scale
-            closeness[:, ~usable] = 0.0
-            here = np.arange(len(mine))
-            closeness[here, mine] = 0.0
-            for _ in range(k):  # ties go to the first column
-                best = np.argmax(closeness, axis=1)
-                related = usable[mine] & (closeness[here, best] * scale[mine] > ZERO)
-                pairs.append(np.column_stack([mine, best])[related])
-                closeness[here, best] = 0.0
-    edges = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
-    return Graph(
-        edges, None, d, (*isolated(columns, names), f"each column is joined to its {k} nearest by correlation")
-    )
 
 
 def isolated(columns: Columns, names: Names) -> tuple[str, ...]:
@@ -202,25 +132,7 @@ def name_columns(chosen: Sequence[int] | np.ndarray, names: Names, most: int = 1
     return ", ".join(words) + (f" and {len(chosen) - most} more" if len(chosen) > most else "")
 
 
-def _against_all(columns: Columns) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For each block of columns: their numbers, and their covariances with all columns."""
-    if columns.covariances is not None:
-        yield np.arange(len(columns.mean)), columns.covariances.copy()
-        return
-    rows, weights, mean = columns.rows, columns.weights, columns.mean
-    assert weights is not None  # a source has covariances
-    n, d = rows.shape
-    weighted = rows.multiply(weights[:, None]).T.tocsr() if sp.issparse(rows) else None
-    for some in _blocks(d, max(d, n if weighted is None else 0)):
-        if weighted is not None:
-            S = (weighted[some] @ rows).toarray() - np.outer(mean[some], mean)
-        else:  # only one side is centred; its rounding error, magnified by the other side's mean, is subtracted
-            centred = (rows[:, some] - mean[some]) * weights[:, None]
-            S = centred.T @ rows - np.outer(centred.sum(axis=0), mean)
-        yield np.arange(d)[some], S
-
-
-def _blocks(length: int, width: int) -> Iterator[slice]:
+def blocks(length: int, width: int) -> Iterator[slice]:
     """Slices that cover ``length``, each so short that slice x ``width`` numbers fit in a temporary array."""
     step = max(1, _BLOCK // width)
     return (slice(start, start + step) for start in range(0, length, step))

@@ -6,17 +6,18 @@ import os
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from .columns import Data, Names, column_names, describe, name_columns, nearest
+from .columns import Data, Names, column_names, describe, name_columns
 from .edges import Graph, GraphWarning, chain, grid
 from .files import read_edges
 from .inverse import learn
 from .labels import known_numbers, nearest_name, places_of
+from .neighbours import nearest
 
 __all__ = ["as_graph"]
 
@@ -33,6 +34,7 @@ def as_graph(
     X: Data | None = None,
     feature_names: Names = None,
     sample_weight: ArrayLike | None = None,
+    progress: bool = False,
 ) -> Graph:
     """Convert any description of a graph to a `Graph`.
 
@@ -57,6 +59,8 @@ def as_graph(
         DataFrame.
     sample_weight : array-like of shape (n,), optional
         Sample weights, used if the graph is learnt.
+    progress : bool, default=False
+        Show a progress bar if the graph is learnt and that takes long.
 
     Returns
     -------
@@ -82,7 +86,7 @@ def as_graph(
     names = column_names(X) if feature_names is None else list(feature_names)
     if names is not None and len(names) != d:
         raise ValueError(f"feature_names must have {d} entries, got {len(names)}")
-    made = _made(graph, d, X, names, sample_weight)
+    made = _made(graph, d, names, Learning(X, sample_weight, progress))
     if made.n_edges == 0 and d > 1:
         said = "the graph has no edges, so it imposes no structure on the coefficients"
         warnings.warn(said, GraphWarning, stacklevel=2)
@@ -90,12 +94,20 @@ def as_graph(
     return made
 
 
-def _made(graph: Any, d: int, X: Data | None, names: Names, sample_weight: ArrayLike | None) -> Graph:
+class Learning(NamedTuple):
+    """What a graph is learnt from."""
+
+    X: Data | None
+    sample_weight: ArrayLike | None
+    progress: bool
+
+
+def _made(graph: Any, d: int, names: Names, learning: Learning) -> Graph:
     """Try one kind of description after the other; the order matters only if one kind could pass for another."""
     if isinstance(graph, Graph):
         return _of_size(graph, d)
     if isinstance(graph, str) and graph in ("glasso", "knn"):
-        return _learnt(graph, d, X, names, sample_weight)
+        return _learnt(graph, d, names, learning)
     if isinstance(graph, str) and graph == "chain":
         return Graph(chain(d), None, d)
     if isinstance(graph, os.PathLike) or (isinstance(graph, str) and (graph.endswith(".csv") or os.path.isfile(graph))):
@@ -109,11 +121,10 @@ def _made(graph: Any, d: int, X: Data | None, names: Names, sample_weight: Array
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
         return _from_networkx(graph, d, names)
     if callable(graph):
-        _check_X(X, d, "a callable graph")
-        made = graph(X)
+        made = graph(_check_X(learning.X, d, "a callable graph"))
         if callable(made):
             raise ValueError(f"a callable graph must return edges, got {made!r}")
-        return _made(made, d, X, names, sample_weight)
+        return _made(made, d, names, learning)
     if isinstance(graph, tuple) and len(graph) == 2 and np.ndim(_array(graph[0])) == 2:
         return Graph(_numbers(graph[0], d, names), graph[1], d)
     if np.ndim(_array(graph)) == 0:  # a set, a generator, a number
@@ -121,11 +132,11 @@ def _made(graph: Any, d: int, X: Data | None, names: Names, sample_weight: Array
     return Graph(_numbers(graph, d, names), None, d)
 
 
-def _learnt(graph: str, d: int, X: Data | None, names: Names, sample_weight: ArrayLike | None) -> Graph:
-    X = _check_X(X, d, f"graph={graph!r}")
+def _learnt(graph: str, d: int, names: Names, learning: Learning) -> Graph:
+    X = _check_X(learning.X, d, f"graph={graph!r}")
     if graph == "knn":
-        return nearest(describe(X, sample_weight), 3, names)
-    return learn(X, names, sample_weight=sample_weight)
+        return nearest(describe(X, learning.sample_weight), 3, names, learning.progress)
+    return learn(X, names, sample_weight=learning.sample_weight, progress=learning.progress)
 
 
 def _check_X(X: Data | None, d: int, what: str) -> Data:

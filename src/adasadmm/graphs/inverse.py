@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from .._core.threads import one_blas_thread
-from .columns import ZERO, Columns, Data, Names, column_names, covariance, describe, isolated, nearest
+from .columns import ZERO, Columns, Data, Names, column_names, covariance, describe, isolated
 from .edges import Graph, GraphWarning
 from .graphical import graphical_lasso
+from .neighbours import nearest
 
 __all__ = ["glasso", "learn", "neighbourhoods", "search", "sparse_inverse"]
 
@@ -37,6 +38,7 @@ def glasso(
     penalty: float | str | None = None,
     edges: int | None = None,
     sample_weight: ArrayLike | None = None,
+    progress: bool = False,
 ) -> Graph:
     """Learn a graph by the graphical lasso: join the columns with a non-zero entry in the sparse inverse covariance.
 
@@ -54,6 +56,8 @@ def glasso(
         The target number of edges. By default, twice the number of columns that vary.
     sample_weight : array-like of shape (n,), optional
         Sample weights. A weight of 2 is the same as repeating the row.
+    progress : bool, default=False
+        Show a progress bar while nearest neighbours are searched.
 
     Returns
     -------
@@ -101,7 +105,7 @@ def glasso(
            [3, 4],
            [4, 5]])
     """
-    return learn(X, column_names(X), penalty=penalty, edges=edges, sample_weight=sample_weight)
+    return learn(X, column_names(X), penalty=penalty, edges=edges, sample_weight=sample_weight, progress=progress)
 
 
 def learn(
@@ -111,15 +115,19 @@ def learn(
     penalty: float | str | None = None,
     edges: int | None = None,
     sample_weight: ArrayLike | None = None,
+    progress: bool = False,
 ) -> Graph:
     """`glasso`, with the feature names to use in its notes."""
     _check_choice(penalty, edges)
     strength = None if isinstance(penalty, str) else penalty
-    columns = describe(X, sample_weight)
-    d, kept = len(columns.usable), np.flatnonzero(columns.usable)
+    d = (*np.shape(X), 0)[1]  # 0 where X is no matrix, which `describe` refuses
     if d > LARGEST:
         said = f"{d:,} columns are too many for a sparse inverse covariance (limit: {LARGEST:,})"
-        return _instead(nearest(columns, 3, names), said, "nearest neighbours")
+        _say_instead(said, "nearest neighbours")  # before the work, which may take long
+        graph = nearest(describe(X, sample_weight), 3, names, progress)
+        return replace(graph, notes=(said, *graph.notes))
+    columns = describe(X, sample_weight)
+    kept = np.flatnonzero(columns.usable)
     notes = isolated(columns, names)
     if len(kept) < 2:
         return Graph((), None, d, (*notes, "fewer than two columns vary, so there are no edges"))
@@ -133,11 +141,13 @@ def learn(
         target = min(2 * len(kept) if edges is None else int(edges), len(kept) * (len(kept) - 1) // 2)
         pairs, said, failed = _climb(S, strength, target)
     if pairs is None:
-        graph = nearest(columns, 3, names)
+        graph = nearest(columns, 3, names, progress)
     else:
         graph = Graph(kept[pairs], None, d, (*notes, said))
     if failed:
-        return _instead(graph, f"could not compute the {'; the '.join(failed)}", said)
+        why = f"could not compute the {'; the '.join(failed)}"
+        _say_instead(why, said)
+        graph = replace(graph, notes=(why, *graph.notes))
     return graph
 
 
@@ -292,7 +302,6 @@ def _check_choice(penalty: float | str | None, edges: int | None) -> None:
         raise ValueError(f"edges must be a whole number >= 1, got {edges!r}")
 
 
-def _instead(graph: Graph, why: str, used: str) -> Graph:
-    """Return the graph that replaces the requested one, with a warning and a note that say so."""
+def _say_instead(why: str, used: str) -> None:
+    """Warn that another graph replaces the requested one."""
     warnings.warn(f"{why}; using {used} instead", GraphWarning, stacklevel=4)
-    return replace(graph, notes=(why, *graph.notes))

@@ -80,9 +80,17 @@ def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     return ends[:, 0].copy(), ends[:, 1].copy(), values[:, 0].copy()
 
 
+def innermost(M: Rows) -> Dense | CSR:
+    """The matrix without an intercept."""
+    while isinstance(M, WithIntercept):
+        M = M.rows
+    return M
+
+
 def size(M: Rows) -> int:
     """The number of stored entries."""
-    return size(M.rows) if isinstance(M, WithIntercept) else M.values.size if isinstance(M, Dense) else M.data.size
+    inner = innermost(M)
+    return inner.values.size if isinstance(inner, Dense) else inner.data.size
 
 
 def taken(M: Rows, rows: np.ndarray) -> Rows:

@@ -15,13 +15,23 @@ import scipy.sparse.linalg
 
 from .._core.jit import compiled
 from .._core.threads import side_by_side
-from .matrices import CSR, Dense, Rows, WithIntercept, dense_block, size, to_scipy
-from .rows import add_row, row_dot
+from .matrices import CSR, Dense, Rows, WithIntercept, dense_block, innermost, size, to_scipy
+from .rows import add_row, row_dot, row_dots
 
-__all__ = ["gram", "gram_diagonal", "largest_entry", "least_squares", "pieces", "product", "transposed_product"]
+__all__ = [
+    "gram",
+    "gram_diagonal",
+    "largest_entry",
+    "least_squares",
+    "pieces",
+    "product",
+    "product_pair",
+    "transposed_product",
+]
 
 GRAM_BLOCK = 2**19  # entries of the dense block of X in one step of `gram`: 4 MiB
-WORTH_THREADS = 2**18  # stored entries above which threads gain more than they cost
+WORTH_THREADS = 2**22  # work above which threads gain more than they cost, in dense entries: some 0.6 ms
+SPARSE_WORK, ROW_WORK = 8, 16  # of a sparse entry, and of a row's prox or loss, in dense entries
 PIECES = 4
 SHORT_ROWS = 5  # rows of a sparse matrix are short if less than 1/5 of its entries are stored
 
@@ -32,6 +42,11 @@ def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
         out[:] = 0.0
         return
     side_by_side(lambda rows: product_of_rows(M, x, rows.start, rows.stop, out), pieces(M))
+
+
+def product_pair(M: Rows, pair: tuple[np.ndarray, np.ndarray], out: np.ndarray) -> None:
+    """``out_0 = M x`` and ``out_1 = M y`` for a pair of vectors, in one pass over M."""
+    side_by_side(lambda rows: product_pair_of_rows(M, *pair, rows.start, rows.stop, out), pieces(M, 2))
 
 
 def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
@@ -52,17 +67,28 @@ def product_of_rows(M: Rows, x: np.ndarray, first: int, last: int, out: np.ndarr
 
 
 @compiled
+def product_pair_of_rows(M: Rows, x: np.ndarray, y: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
+    for i in range(first, last):
+        out[0, i], out[1, i] = row_dots(M, i, x, y)
+
+
+@compiled
 def add_rows(M: Rows, x: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
     for i in range(first, last):
         if x[i] != 0.0:
             add_row(M, i, x[i], out)
 
 
-def pieces(M: Rows) -> list[slice]:
-    """The slices of rows that threads work on side by side; their number depends on the matrix, not on the machine."""
-    n = M.shape[0]
-    count = PIECES if size(M) > WORTH_THREADS else 1
-    ends = [n * k // count for k in range(count + 1)]
+def pieces(M: Rows, times: int = 1) -> list[slice]:
+    """The slices of rows that threads work on side by side; their number depends on the matrix, not on the machine.
+
+    ``times`` counts how often the work uses each entry.
+    """
+    n, inner = M.shape[0], innermost(M)
+    entries = SPARSE_WORK * inner.data.size if isinstance(inner, CSR) else inner.values.size
+    if times * entries + ROW_WORK * n <= WORTH_THREADS:
+        return [slice(0, n)]
+    ends = [n * k // PIECES for k in range(PIECES + 1)]
     return [slice(first, last) for first, last in itertools.pairwise(ends)]
 
 
@@ -102,7 +128,16 @@ def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
         return total
 
     lower: np.ndarray = sum(side_by_side(of_piece, pieces(M)))  # type: ignore[assignment]
-    return np.tril(lower) + np.tril(lower, -1).T
+    mirror(lower)
+    return lower
+
+
+@compiled
+def mirror(matrix: np.ndarray) -> None:
+    """Copy the lower triangle of a square matrix to the upper one."""
+    for i in range(len(matrix)):
+        for j in range(i):
+            matrix[j, i] = matrix[i, j]
 
 
 @compiled

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._core.jit import compiled, generic, inlined
+from .._core.jit import compiled, generic, inlined, inlined_sum
 from .matrices import CSR, Dense, Rows, WithIntercept
 
-__all__ = ["add_row", "measure_columns", "measure_row", "measure_rows", "row_dot", "weighted_dot"]
+__all__ = ["add_row", "measure_columns", "measure_row", "measure_rows", "row_dot", "row_dots", "weighted_dot"]
 
 
 @generic
@@ -21,7 +21,11 @@ def row_dot(M: Rows, i: int, x: np.ndarray):
 
 @row_dot.register
 def dense_row_dot(M: Dense, i: int, x: np.ndarray) -> float:
-    row = M.values[i]
+    return dot(M.values[i], x)
+
+
+@inlined_sum
+def dot(row: np.ndarray, x: np.ndarray) -> float:
     total = 0.0
     for j in range(len(row)):
         total += row[j] * x[j]
@@ -42,13 +46,51 @@ def with_intercept_row_dot(M: WithIntercept, i: int, x: np.ndarray) -> float:
 
 
 @generic
+def row_dots(M: Rows, i: int, x: np.ndarray, y: np.ndarray):
+    """``<M_i, x>`` and ``<M_i, y>``: twice `row_dot`, at the cost of reading the row once."""
+
+
+@row_dots.register
+def dense_row_dots(M: Dense, i: int, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    return dots(M.values[i], x, y)
+
+
+@inlined_sum
+def dots(row: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    with_x = with_y = 0.0
+    for j in range(len(row)):
+        with_x += row[j] * x[j]
+        with_y += row[j] * y[j]
+    return with_x, with_y
+
+
+@row_dots.register
+def csr_row_dots(M: CSR, i: int, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    with_x = with_y = 0.0
+    for p in range(M.indptr[i], M.indptr[i + 1]):
+        with_x += M.data[p] * x[M.indices[p]]
+        with_y += M.data[p] * y[M.indices[p]]
+    return with_x, with_y
+
+
+@row_dots.register
+def with_intercept_row_dots(M: WithIntercept, i: int, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    with_x, with_y = row_dots(M.rows, i, x, y)
+    return with_x + x[-1], with_y + y[-1]
+
+
+@generic
 def weighted_dot(M: Rows, i: int, weight: np.ndarray, x: np.ndarray):
     """``sum_j M_ij weight_j x_j``."""
 
 
 @weighted_dot.register
 def dense_weighted_dot(M: Dense, i: int, weight: np.ndarray, x: np.ndarray) -> float:
-    row = M.values[i]
+    return dot_of_three(M.values[i], weight, x)
+
+
+@inlined_sum
+def dot_of_three(row: np.ndarray, weight: np.ndarray, x: np.ndarray) -> float:
     total = 0.0
     for j in range(len(row)):
         total += row[j] * weight[j] * x[j]

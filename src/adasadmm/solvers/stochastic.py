@@ -13,7 +13,6 @@ from ..algorithm import Edgewise, Method, Model, State, algorithm1, first_state,
 from ..certificates import ascent, certify, duality
 from ..certificates.trace import Certificate
 from ..linalg import products, quadratics
-from ..linalg.matrices import to_scipy
 from ..problem import Problem
 from ..sources.blocks import Block
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
@@ -102,7 +101,7 @@ class StochasticRun(Run):
             return self.iterates.v_sum / self.iteration
         w_sum = self.iterates.w_sum - self.w_first + self.iterates.w
         travel = self.travelled + (self.iterates.theta - self.theta_first) / self.beta
-        return (to_scipy(self.problem.A) @ w_sum + travel) / self.iteration - self.problem.b
+        return (self.problem.times_A(w_sum) + travel) / self.iteration - self.problem.b
 
     @property
     def answer(self) -> np.ndarray:
