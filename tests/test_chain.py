@@ -230,9 +230,7 @@ def test_missing_points():
     rng = np.random.default_rng(6)
     y, weight = rng.normal(size=60), np.ones(60)
     weight[[0, 20, 21, 22, 59]] = 0.0
-    problem = Problem(
-        np.eye(60), y, loss=Squared(), penalty=L1(0.01), A=graphs.difference(60), sample_weight=weight
-    )
+    problem = Problem(np.eye(60), y, loss=Squared(), penalty=L1(0.01), A=graphs.difference(60), sample_weight=weight)
     result = solve(problem, ChainDP())
     assert result.certificate.relative_gap <= 1e-12
     y[weight == 0.0] = 1e6

@@ -89,11 +89,6 @@ def second(loss, z, y):
     """The second derivative in ``z`` at one prediction; where the slope has a kink, a value between both sides."""
 
 
-@generic
-def second(loss, z, y):
-    """The second derivative in ``z`` at one prediction; where the slope has a kink, a value between both sides."""
-
-
 @functools.singledispatch
 def check(loss, y: np.ndarray) -> None:
     """Raise ``ValueError`` if the loss cannot take these targets, or has an impossible parameter.

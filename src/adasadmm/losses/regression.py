@@ -58,11 +58,6 @@ def second_of_squared(loss: Squared, z, y):
     return 1.0
 
 
-@second.register
-def second_of_squared(loss: Squared, z, y):
-    return 1.0
-
-
 # --- Huber -----------------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ whose values differ by little are given their mean, with some thresholds, and th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,11 +20,15 @@ from .._core.jit import compiled
 from ..linalg.matrices import WithIntercept, differences
 from ..problem import Problem
 from .base import Point
-from .direct import Nodes, limits_of, nodes_of, quadratic, second_order
+from .direct import limits_of, nodes_of, quadratic, second_order
 
 __all__ = ["Edges", "GraphMethod", "Quadratic", "edges_of", "intercept_of", "why_not_graph"]
 
-ITERATIONS, MORE_ITERATIONS, MOST_ITERATIONS = 4, 2, 24  # of the inner method between two candidates: first, growth, most
+ITERATIONS, MORE_ITERATIONS, MOST_ITERATIONS = (
+    4,
+    2,
+    24,
+)  # of the inner method between two candidates: first, growth, most
 THRESHOLDS, LEAST_FACTOR, MOST_FACTOR = 3.0, 1.0, 1e3  # of clusters: the factor between two trials, and its range
 MOST_INNER = 200  # rounds of the inner method on one model
 INNER = 0.1  # a model is solved when its gap is this part of what the step gains

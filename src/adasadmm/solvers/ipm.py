@@ -19,9 +19,9 @@ from .._core.jit import is_registered
 from ..certificates import BestDual, certify, duality
 from ..certificates.trace import Certificate
 from ..linalg import products
+from ..linalg.systems import system_for
 from ..problem import Problem
 from . import ipm_steps as steps
-from ..linalg.systems import system_for
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .box_terms import curvature_of, loss_pieces, penalty_pieces, terms_of
 from .work import Iterations, Work
