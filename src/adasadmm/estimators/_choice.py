@@ -1,19 +1,40 @@
-"""What ``solver="auto"`` runs: the cheapest method by counted cost, and the ones that follow if it misses ``tol``."""
+"""What ``solver="auto"`` runs: the method for the shape of the problem, and those that follow if it misses ``tol``.
+
+In memory, all methods but the stochastic ones solve a Newton system in each step, by the cheapest factorisation for the
+shape (`linalg.systems`). They differ in how many steps they need, and in what a step costs beside the system:
+
+- where X is diagonal, the direct methods need none or a few;
+- the interior-point method needs 7 to 30, with all rows in the matrix;
+- the augmented Lagrangian method needs 20 to 100, but only with the rows at which the loss has curvature, or a sample
+  of them. So it is faster where rows are many more than features.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from .. import losses
 from .._core.jit import is_registered
+from ..certificates.trace import Result
+from ..linalg.systems import system_for
 from ..problem import Problem
 from ..registry import SOLVERS, Tuning
-from ..solvers import ADMM, ALM, ASVRGADMM, SPDHG, Solver
+from ..solvers import ADMM, ALM, ASVRGADMM, IPM, SPDHG, AlternatingChains, ChainDP, Solver, check_fits
 
-__all__ = ["Choice", "choices"]
+__all__ = ["Choice", "choices", "gap_of", "run_in_turn"]
 
-MOST_FEATURES = 2000  # with more, solvers that form no d x d matrix are tried before ALM
+MOST_FEATURES = 2000  # on workers: with more, batch ADMM's d x d matrix costs more than stochastic epochs
+# Rows a feature above which ALM is faster than IPM, measured at 100 to 1,000 features. If the loss has kinks, few rows
+# have curvature, so that ALM's matrix is much cheaper than IPM's.
+MANY_ROWS_KINKED, MANY_ROWS_SMOOTH = 4, 50
+MOST_FLOPS = 2e11  # of one factorisation: above, methods that factor nothing are tried first
+
+DIRECT = (
+    (ChainDP(), "X is diagonal and the penalty acts along chains"),
+    (AlternatingChains(), "X is diagonal and the penalty acts along the axes of a grid"),
+)
 
 
 class Choice(NamedTuple):
@@ -21,6 +42,30 @@ class Choice(NamedTuple):
 
     solver: Solver
     reason: str
+
+
+def run_in_turn(
+    candidates: Iterable[Choice], run: Callable[[Choice, Result | None], Result], tol: float
+) -> tuple[Result, Choice]:
+    """Run solvers until one reaches ``tol``; if none does, return the result with the smallest gap.
+
+    ``run`` gets a choice and the result of the solver before it.
+    """
+    best: tuple[Result, Choice] | None = None
+    result = None
+    for choice in candidates:
+        result = run(choice, result)
+        if best is None or gap_of(result) < gap_of(best[0]):
+            best = result, choice
+        if gap_of(result) <= tol:
+            break
+    assert best is not None, "there is always a candidate"
+    return best
+
+
+def gap_of(result: Result) -> float:
+    """The relative duality gap; infinite if nothing is proved."""
+    return math.inf if result.certificate is None else result.certificate.relative_gap
 
 
 def choices(problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterator[Choice]:
@@ -32,7 +77,8 @@ def choices(problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterat
     elif tuning.beta != "auto":
         yield Choice(ADMM(tuning.beta), "beta is given, and is a parameter of ADMM")
     else:
-        yield from _in_memory(problem, tuning)
+        accepted = [choice for choice in _in_memory(problem, tuning) if _accepts(choice.solver, problem)]
+        yield from accepted or [Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")]
 
 
 def _on_workers(problem: Problem, tuning: Tuning) -> Choice:
@@ -42,9 +88,33 @@ def _on_workers(problem: Problem, tuning: Tuning) -> Choice:
 
 
 def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
-    """ALM; with many features first a solver that forms no d x d matrix."""
-    if problem.d > MOST_FEATURES:
-        smooth = is_registered(losses.curvature, problem.loss)
-        accurate = (ASVRGADMM if smooth else SPDHG)(beta=tuning.beta, batch_size=tuning.batch_size)
-        yield Choice(accurate, f"{problem.d} features are many")
-    yield Choice(ALM(), f"{problem.d} features are few")
+    """All that may be run, the best first."""
+    shape = f"{problem.n} rows and {problem.d} features"
+    smooth = is_registered(losses.curvature, problem.loss) or is_registered(losses.second, problem.loss)
+    yield from (Choice(*choice) for choice in DIRECT)
+    if problem.n > (MANY_ROWS_SMOOTH if smooth else MANY_ROWS_KINKED) * problem.d:
+        if problem.d > MOST_FEATURES:
+            yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")
+        yield Choice(ALM(), f"{problem.n} rows are many more than {problem.d} features")
+        yield Choice(IPM(), "ALM missed tol")
+        return
+    system = system_for(problem.rows.X, problem.A)
+    iterative = system.name == "conjugate gradients"
+    if system.flops > MOST_FLOPS or (iterative and not smooth):
+        yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")
+    how = "which needs conjugate gradients" if iterative else f"solved by a factorisation ({system.name})"
+    yield Choice(IPM(), f"{shape} make a small Newton system, {how}")
+    yield Choice(ALM(), f"the penalty needs its prox for {shape}")
+
+
+def _accurate(problem: Problem, tuning: Tuning, reason: str) -> Choice:
+    method = ASVRGADMM if is_registered(losses.curvature, problem.loss) else SPDHG
+    return Choice(method(beta=tuning.beta, batch_size=tuning.batch_size), reason)
+
+
+def _accepts(solver: Solver, problem: Problem) -> bool:
+    try:
+        check_fits(solver, problem)
+    except (TypeError, ValueError):
+        return False
+    return True

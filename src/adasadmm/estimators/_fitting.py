@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import Solver
 from ..sources import Source
-from ._choice import Choice, choices
+from ._choice import Choice, choices, gap_of, run_in_turn
 from ._null_model import null_unless_better
 from ._types import LossLike, Parameters
 
@@ -102,18 +102,25 @@ def fit_one(
     """Fit one linear function."""
     auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
     streaming = problem.source is not None and not problem.on_workers
-    saved: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
-    for choice in solvers_for(estimator, problem, streaming):
+    candidates = solvers_for(estimator, problem, streaming)
+    if estimator.max_iter is not None:
+        candidates = itertools.islice(candidates, 1)
+
+    def run(choice: Choice, before: Result | None) -> Result:
         settings = _solve_settings(estimator, choice.solver, auto)
-        result = solve(problem, choice.solver, seed=seed, start=start, callback=callback, **saved, **settings)
-        reached = _reached(result, estimator.tol)
-        if reached or not auto or estimator.max_iter is not None:
-            break
-        start, saved = result if _improves(problem, result) else start, {}  # only the first run is saved
+        if before is None:  # only the first run is saved
+            settings |= {"start": start, "checkpoint": checkpoint, "resume": resume}
+        elif _improves(problem, before):
+            settings["start"] = before
+        return solve(problem, choice.solver, seed=seed, callback=callback, **settings)
+
+    result, choice = run_in_turn(candidates, run, estimator.tol)
+    reached = gap_of(result) <= estimator.tol
     if auto and not reached and problem.source is None:
         result = null_unless_better(problem, result, estimator.fit_intercept)
     coef, intercept = split_intercept(estimator, result.w_average)
-    return Fit(coef, intercept, result, choice, converged=not auto or reached, fused=reached and settings["polish"])
+    fused = reached and _solve_settings(estimator, choice.solver, auto)["polish"]
+    return Fit(coef, intercept, result, choice, converged=not auto or reached, fused=fused)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -134,10 +141,6 @@ def _solve_settings(estimator: Parameters, solver: Solver, auto: bool) -> dict[s
     }
 
 
-def _reached(result: Result, tol: float) -> bool:
-    return result.certificate is not None and result.certificate.relative_gap <= tol
-
-
 def split_intercept(estimator: Parameters, w: np.ndarray) -> tuple[np.ndarray, float]:
     return (w[:-1].copy(), float(w[-1])) if estimator.fit_intercept else (w.copy(), 0.0)
 
@@ -152,7 +155,7 @@ def warn_unless_converged(fits: list[Fit], tol: float) -> None:
         return
     result = missed[0].result
     certificate = result.certificate
-    gap = math.inf if certificate is None else certificate.relative_gap
+    gap = gap_of(result)
     reason = f" ({certificate.reason})" if certificate is not None and certificate.reason else ""
     advice = "raise max_iter or tol"
     if result.run.problem.source is not None and not result.run.solver.knows_gap:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -17,15 +18,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .. import solvers
 from .._solve import solve
 from ..certificates.polish import fuse
 from ..certificates.trace import Result, Status, Trace
 from ..losses import Logistic, Poisson
 from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
-from ..solvers import ALM, Solver
-from ._choice import MOST_FEATURES, Choice
+from ..solvers import Solver
+from ._choice import Choice, choices, gap_of, run_in_turn
 from ._fitting import GIVEN
 from ._null_model import null_unless_better
 from ._types import LossLike, SolverLike
@@ -33,7 +33,6 @@ from ._types import LossLike, SolverLike
 __all__ = ["FUSED", "Outcome", "SignalModel", "response"]
 
 FUSED = 1e-3  # for solvers without an exact v: a difference below this part of the largest one counts as 0
-STRUCTURED = ("ChainDP", "AlternatingChains", "DualGradient", "IPM")  # tried in this order where X is diagonal
 
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
@@ -78,13 +77,11 @@ class SignalModel(BaseEstimator, ABC):
 
     def _solve(self, problem: Problem, constant: float = 0.0) -> Outcome:
         """Solve a problem; ``constant`` belongs to the objective but not to the problem."""
-        runs = []
-        for choice in self._choices(problem):
-            runs.append((self._solved_by(problem, choice.solver), choice))
-            if _gap(runs[-1][0]) <= self.tol or self.max_iter is not None:
-                break
-        result, choice = min(runs, key=lambda run: _gap(run[0]))
-        if self._is_auto and not _gap(result) <= self.tol:
+        candidates = self._choices(problem)
+        if self.max_iter is not None:
+            candidates = itertools.islice(candidates, 1)
+        result, choice = run_in_turn(candidates, lambda choice, _: self._solved_by(problem, choice.solver), self.tol)
+        if self._is_auto and not gap_of(result) <= self.tol:
             result = null_unless_better(problem, result, has_intercept=False)
         elif choice.solver.exact_v and result.status is not Status.diverged and not _is_exact(problem, result):
             result = fuse(problem, result, self.tol)
@@ -132,7 +129,7 @@ class SignalModel(BaseEstimator, ABC):
         elif not self._is_auto:
             yield Choice(SOLVERS[self.solver](Tuning()), GIVEN)
         else:
-            yield from _best(problem)
+            yield from choices(problem, Tuning())
 
     def summary(self) -> str:
         """Describe the fitted model in a few lines.
@@ -174,19 +171,6 @@ class SignalModel(BaseEstimator, ABC):
         return f"{diagram}<pre>{html.escape(self.summary())}</pre>" if hasattr(self, "coef_") else diagram
 
 
-def _best(problem: Problem) -> Iterator[Choice]:
-    """The methods for this structure that accept the problem, then ALM unless it would take very long."""
-    fitting = [cls() for name in STRUCTURED if (cls := getattr(solvers, name, None)) and _fits(cls(), problem)]
-    for solver in fitting:
-        yield Choice(solver, "X only selects coefficients")
-    if not fitting or problem.d <= MOST_FEATURES:
-        yield Choice(ALM(), "it accepts every loss" if not fitting else "the methods before it missed tol")
-
-
-def _gap(result: Result) -> float:
-    return math.inf if result.certificate is None else result.certificate.relative_gap
-
-
 def _outcome(problem: Problem, result: Result, choice: Choice, constant: float) -> Outcome:
     found = result.certificate
     if found is None:
@@ -194,17 +178,6 @@ def _outcome(problem: Problem, result: Result, choice: Choice, constant: float) 
     objective = found.primal + constant
     as_found = constant == 0.0 or not math.isfinite(found.gap)
     return Outcome(result, choice, objective, found.relative_gap if as_found else found.gap / objective)
-
-
-def _fits(solver: Any, problem: Problem) -> bool:
-    """Whether a solver accepts a problem."""
-    if hasattr(solver, "fits"):
-        return not solver.fits(problem)
-    try:
-        solver.check(problem)
-    except TypeError:
-        return False
-    return True
 
 
 def _is_exact(problem: Problem, result: Result) -> bool:
