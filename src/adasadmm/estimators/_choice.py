@@ -77,8 +77,7 @@ def choices(problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterat
     elif tuning.beta != "auto":
         yield Choice(ADMM(tuning.beta), "beta is given, and is a parameter of ADMM")
     else:
-        accepted = [choice for choice in _in_memory(problem, tuning) if _accepts(choice.solver, problem)]
-        yield from accepted or [Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")]
+        yield from (choice for choice in _in_memory(problem, tuning) if _accepts(choice.solver, problem))
 
 
 def _on_workers(problem: Problem, tuning: Tuning) -> Choice:
@@ -92,6 +91,9 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     shape = f"{problem.n} rows and {problem.d} features"
     smooth = is_registered(losses.curvature, problem.loss) or is_registered(losses.second, problem.loss)
     yield from (Choice(*choice) for choice in DIRECT)
+    if not is_registered(losses.prox, problem.loss) and not smooth:
+        yield Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")
+        return
     if problem.n > (MANY_ROWS_SMOOTH if smooth else MANY_ROWS_KINKED) * problem.d:
         if problem.d > MOST_FEATURES:
             yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")
