@@ -25,8 +25,14 @@ class GraphGuided(LinearModel):
 
     def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
         names = getattr(self, "feature_names_in_", None)
-        learning = {"sample_weight": sample_weight, "progress": self.verbose > 0}
-        graph = graphs.as_graph(self.graph, X.shape[1], X=X, feature_names=names, **learning)
+        graph = graphs.as_graph(
+            self.graph,
+            X.shape[1],
+            X=X,
+            feature_names=names,
+            sample_weight=sample_weight,
+            progress=self.verbose > 0,
+        )
         self.graph_, self.graph_weights_, self.graph_notes_ = graph.edges, graph.weights, graph.notes
         return Structure(graphs.incidence(graph.edges, graph.weights, X.shape[1]), L1(alpha))
 
