@@ -1,0 +1,41 @@
+"""Random problems of every kind: a solver that says it converged is as good as CVXPY, and no certificate lies."""
+
+import pytest
+from random_problems import by_cvxpy, judged, random_case
+
+from adasadmm import ADMM, ALM
+
+pytestmark = pytest.mark.compiled  # too slow without the compiler
+
+
+def check(numbers, largest, solvers):
+    """Collect all faults, so that one does not hide the others."""
+    faults = []
+    for number in numbers:
+        case = random_case(number, largest)
+        reference = by_cvxpy(case)
+        for solver in solvers:
+            verdict = judged(case, solver, reference)
+            faults += [
+                f"{case.name}, {type(solver).__name__}: {fault}"
+                for fault in (verdict.wrong, verdict.lies, *verdict.said)
+                if fault
+            ]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("numbers", [range(first, first + 5) for first in range(0, 25, 5)], ids=str)
+def test_small_problems(numbers):
+    check(numbers, 30, [ALM()])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("numbers", [range(first, first + 20) for first in range(0, 200, 20)], ids=str)
+def test_problems_up_to_four_hundred_rows_and_features(numbers):
+    check(numbers, 400, [ALM(), ADMM()])
+
+
+def test_a_problem_is_a_function_of_its_number():
+    one, other = random_case(7), random_case(7)
+    assert one.name == other.name and (one.settings["X"] == other.settings["X"]).all()
+    assert random_case(8).name != one.name
