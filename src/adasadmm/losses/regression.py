@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from .._core.jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, second, slope, value, xlogx
+from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, pieces, prox, second, slope, value, xlogx
 
 # --- squared ---------------------------------------------------------------------------------------------------------
 
@@ -48,6 +48,11 @@ def _(loss: Squared):
 @second.register
 def second_of_squared(loss: Squared, z, y):
     return 1.0
+
+
+@pieces.register
+def pieces_of_squared(loss: Squared, y):
+    return (1.0, -y), (math.inf, 0.0, 0.0), (math.inf, 0.0, 0.0)
 
 
 # --- Huber -----------------------------------------------------------------------------------------------------------
@@ -95,6 +100,11 @@ def second_of_huber(loss: Huber, z, y):
     return 1.0 if abs(z - y) <= loss.delta else 0.0
 
 
+@pieces.register
+def pieces_of_huber(loss: Huber, y):
+    return (0.0, -loss.delta), (y - loss.delta, 1.0, loss.delta - y), (y + loss.delta, -1.0, loss.delta + y)
+
+
 @check.register(Huber)
 def _(loss, y):
     if not loss.delta > 0.0:
@@ -140,6 +150,11 @@ def _(loss: EpsilonInsensitive, y):
     return -1.0, 1.0
 
 
+@pieces.register
+def pieces_of_epsilon_insensitive(loss: EpsilonInsensitive, y):
+    return (0.0, -1.0), (y - loss.epsilon, 0.0, 1.0), (y + loss.epsilon, 0.0, 1.0)
+
+
 @check.register(EpsilonInsensitive)
 def _(loss, y):
     if not 0.0 <= loss.epsilon < math.inf:
@@ -179,6 +194,11 @@ def _(loss: Quantile, s, y):
 @domain.register
 def _(loss: Quantile, y):
     return -loss.q, 1.0 - loss.q
+
+
+@pieces.register
+def pieces_of_quantile(loss: Quantile, y):
+    return (0.0, -loss.q), (y, 0.0, 1.0), (math.inf, 0.0, 0.0)
 
 
 @check.register(Quantile)

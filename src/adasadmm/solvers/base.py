@@ -96,7 +96,7 @@ class Solver(ABC):
         then has no ``w_set`` but a copy of w in v.
         """
 
-    def check(self, problem: Problem) -> None:  # noqa: B027: most solvers need nothing beyond the facts above
+    def check(self, problem: Problem) -> None:  # noqa: B027
         """Raise ``TypeError`` or ``ValueError`` before any work if the method cannot be used for a problem."""
 
     @abstractmethod
