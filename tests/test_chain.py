@@ -1,11 +1,28 @@
 """Total variation along chains: the dynamic programme, the recognition of paths, and the solver built on them."""
 
+import itertools
+
 import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from adasadmm import L1, ChainDP, ChainTV, Hinge, Logistic, Poisson, Problem, Squared, graphs, solve
+from adasadmm import (
+    L1,
+    ChainDP,
+    ChainTV,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Poisson,
+    Problem,
+    Quantile,
+    Squared,
+    SquaredHinge,
+    graphs,
+    solve,
+)
 from adasadmm.linalg.chain import chain_multipliers, fused_chain
 from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows, diagonal_of
 from adasadmm.linalg.paths import paths_of
@@ -62,7 +79,7 @@ def test_a_missing_node_is_an_edge_as_weak_as_the_weaker_one():
     h, t, edges = rng.uniform(0.5, 2.0, 30), rng.normal(size=30), rng.uniform(0.1, 1.0, 29)
     h[[0, 11, 12, 29]] = 0.0
     present = np.flatnonzero(h)
-    between = np.array([edges[i:j].min() for i, j in zip(present[:-1], present[1:], strict=True)])
+    between = np.array([edges[i:j].min() for i, j in itertools.pairwise(present)])
     w = fused_chain(h, t, edges)
     np.testing.assert_allclose(w[present], fused_chain(h[present], t[present], between), rtol=1e-12, atol=1e-12)
     assert w[0] == w[1] and w[29] == w[28]
@@ -129,17 +146,34 @@ def test_the_diagonal_of_rows(form):
 
 # --- the solver ------------------------------------------------------------------------------------------------------
 
-LOSSES = {"squared": Squared(), "logistic": Logistic(), "poisson": Poisson()}
+LOSSES = {
+    "squared": Squared(),
+    "logistic": Logistic(),
+    "poisson": Poisson(),
+    "quantile": Quantile(0.3),
+    "epsilon": EpsilonInsensitive(0.2),
+    "hinge": Hinge(),
+    "huber": Huber(0.4),
+    "squared-hinge": SquaredHinge(),
+}
+SMOOTH = ["squared", "logistic", "poisson", "huber"]
 TERMS = {
     "squared": lambda z, y: cp.square(z - y) / 2,
     "logistic": lambda z, y: cp.logistic(-cp.multiply(y, z)),
     "poisson": lambda z, y: cp.exp(z) - cp.multiply(y, z),
+    "quantile": lambda z, y: cp.maximum(0.3 * (y - z), -0.7 * (y - z)),
+    "epsilon": lambda z, y: cp.pos(cp.abs(z - y) - 0.2),
+    "hinge": lambda z, y: cp.pos(1 - cp.multiply(y, z)),
+    "huber": lambda z, y: cp.huber(z - y, 0.4) / 2,
+    "squared-hinge": lambda z, y: cp.square(cp.pos(1 - cp.multiply(y, z))),
 }
 
 
 def data(rng, name, n):
     z = np.repeat(rng.normal(size=n // 5 + 1), 5)[:n] + 0.5 * rng.normal(size=n)
-    return {"squared": z, "logistic": np.where(z > 0.0, 1.0, -1.0), "poisson": rng.poisson(np.exp(z)) + 0.0}[name]
+    if name == "poisson":
+        return rng.poisson(np.exp(z)) + 0.0
+    return np.where(z > 0.0, 1.0, -1.0) if name in ("logistic", "hinge", "squared-hinge") else z
 
 
 def assert_optimal(problem, name, result):
@@ -158,7 +192,7 @@ def assert_optimal(problem, name, result):
     size = abs(best) + problem.loss_at_zero
     assert problem.objective(result.w) <= best + 1e-7 * size
     assert result.certificate.dual <= best + 1e-7 * size
-    assert result.certificate.relative_gap <= 1e-9
+    assert result.certificate.gap <= 1e-9 * size
     assert result.status.name == "converged"
 
 
@@ -184,7 +218,7 @@ def random_problem(seed, name, intercept=False):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_chains_against_cvxpy(seed, name):
     problem = random_problem(seed, name)
     assert_optimal(problem, name, solve(problem, ChainDP()))
@@ -194,11 +228,11 @@ def test_chains_against_cvxpy(seed, name):
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("seed", range(4, 60))
 def test_many_chains_against_cvxpy(seed, name):
-    problem = random_problem(seed, name, intercept=seed % 5 == 0 and seed % 4 != 0)
+    problem = random_problem(seed, name, intercept=seed % 5 == 0 and seed % 4 != 0 and name in SMOOTH)
     assert_optimal(problem, name, solve(problem, ChainDP()))
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_free_intercept(seed, name):
     problem = random_problem(seed, name, intercept=True)
@@ -244,7 +278,7 @@ def test_missing_points():
         ({"X": np.ones((3, 3))}, r"X, of shape \(3, 3\), is not diagonal"),
         ({"A": graphs.trend(3)}, "no differences along disjoint paths"),
         ({"b": [1.0, 0.0]}, "b is not 0"),
-        ({"loss": Hinge(), "y": [1.0, -1.0, 1.0]}, "Hinge has no losses.second"),
+        ({"gamma": 0.1, "A": np.eye(3), "penalty": L1(0.1)}, "no differences along disjoint paths"),
     ],
 )
 def test_unfit_problems_are_refused(change, message):

@@ -68,6 +68,7 @@ from .solvers import (
     AdaSADMM as AdaSADMM,
     AlternatingChains as AlternatingChains,
     ChainDP as ChainDP,
+    DualGradient as DualGradient,
 )
 
 __version__: str

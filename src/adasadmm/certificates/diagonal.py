@@ -1,8 +1,8 @@
 """The dual value in closed form where X is diagonal: no linear system, and memory of the size of the data.
 
-If gamma_j = 0, the dual value is finite only for ``x_j c_j s_j / n = (A'theta)_j``. Where X is diagonal, each s_j stands
-in one of these equations alone, so theta determines s. A row of weight 0, or with x_j = 0, has no s that could help:
-there ``(A'theta)_j`` itself must vanish, as it does for methods that leave such nodes out. If some s_j leaves its
+If gamma_j = 0, the dual value is finite only for ``x_j c_j s_j / n = (A'theta)_j``. Where X is diagonal, each s_j
+stands in one of these equations alone, so theta determines s. A row of weight 0, or with x_j = 0, has no s that could
+help: there ``(A'theta)_j`` itself must vanish, as it does for methods that leave such nodes out. If some s_j leaves its
 domain, s and theta are scaled down.
 """
 

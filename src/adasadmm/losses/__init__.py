@@ -34,6 +34,7 @@ from ._generic import (  # noqa: F401
     domain,
     mean_conjugate,
     mean_value,
+    pieces,
     prox,
     second,
     slope,

@@ -89,6 +89,15 @@ def second(loss, z, y):
     """The second derivative in ``z`` at one prediction; where the slope has a kink, a value between both sides."""
 
 
+@generic
+def pieces(loss, y):
+    """The derivative in ``z`` of a loss that is piecewise linear or quadratic, as ``((a, b), (p, a, b), (q, a, b))``.
+
+    It is ``a z + b`` for small z, to which each knot, at p and at q >= p, adds its own ``a z + b`` to its right; a knot
+    at infinity adds nothing.
+    """
+
+
 @functools.singledispatch
 def check(loss, y: np.ndarray) -> None:
     """Raise ``ValueError`` if the loss cannot take these targets, or has an impossible parameter.

@@ -6,7 +6,20 @@ import math
 from typing import NamedTuple
 
 from .._core.jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, second, slope, takes_labels, value, xlogx
+from ._generic import (
+    NEWTON_STEPS,
+    check,
+    conjugate,
+    curvature,
+    domain,
+    pieces,
+    prox,
+    second,
+    slope,
+    takes_labels,
+    value,
+    xlogx,
+)
 
 # --- hinge -----------------------------------------------------------------------------------------------------------
 
@@ -47,6 +60,11 @@ def hinge_conjugate(loss: Hinge, s, y):
 @domain.register
 def hinge_domain(loss: Hinge, y):
     return min(-y, 0.0), max(-y, 0.0)
+
+
+@pieces.register
+def pieces_of_hinge(loss: Hinge, y):
+    return (0.0, min(-y, 0.0)), (y, 0.0, 1.0), (math.inf, 0.0, 0.0)
 
 
 # --- squared hinge ---------------------------------------------------------------------------------------------------
@@ -99,6 +117,12 @@ def squared_hinge_curvature(loss: SquaredHinge):
 @second.register
 def second_of_squared_hinge(loss: SquaredHinge, z, y):
     return 2.0 if y * z < 1.0 else 0.0
+
+
+@pieces.register
+def pieces_of_squared_hinge(loss: SquaredHinge, y):
+    first = (2.0, -2.0) if y > 0.0 else (0.0, 0.0)
+    return first, (y, -2.0 * y, 2.0), (math.inf, 0.0, 0.0)
 
 
 # --- logistic --------------------------------------------------------------------------------------------------------

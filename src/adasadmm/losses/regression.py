@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from .._core.jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, prox, second, slope, value, xlogx
+from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, pieces, prox, second, slope, value, xlogx
 
 # --- squared ---------------------------------------------------------------------------------------------------------
 
@@ -56,6 +56,11 @@ def squared_curvature(loss: Squared):
 @second.register
 def second_of_squared(loss: Squared, z, y):
     return 1.0
+
+
+@pieces.register
+def pieces_of_squared(loss: Squared, y):
+    return (1.0, -y), (math.inf, 0.0, 0.0), (math.inf, 0.0, 0.0)
 
 
 # --- Huber -----------------------------------------------------------------------------------------------------------
@@ -115,6 +120,11 @@ def second_of_huber(loss: Huber, z, y):
     return 1.0 if abs(z - y) <= loss.delta else 0.0
 
 
+@pieces.register
+def pieces_of_huber(loss: Huber, y):
+    return (0.0, -loss.delta), (y - loss.delta, 1.0, loss.delta - y), (y + loss.delta, -1.0, loss.delta + y)
+
+
 @check.register(Huber)
 def huber_check(loss, y):
     if not loss.delta > 0.0:
@@ -172,6 +182,11 @@ def epsilon_insensitive_domain(loss: EpsilonInsensitive, y):
     return -1.0, 1.0
 
 
+@pieces.register
+def pieces_of_epsilon_insensitive(loss: EpsilonInsensitive, y):
+    return (0.0, -1.0), (y - loss.epsilon, 0.0, 1.0), (y + loss.epsilon, 0.0, 1.0)
+
+
 @check.register(EpsilonInsensitive)
 def epsilon_insensitive_check(loss, y):
     if not 0.0 <= loss.epsilon < math.inf:
@@ -223,6 +238,11 @@ def quantile_conjugate(loss: Quantile, s, y):
 @domain.register
 def quantile_domain(loss: Quantile, y):
     return -loss.q, 1.0 - loss.q
+
+
+@pieces.register
+def pieces_of_quantile(loss: Quantile, y):
+    return (0.0, -loss.q), (y, 0.0, 1.0), (math.inf, 0.0, 0.0)
 
 
 @check.register(Quantile)

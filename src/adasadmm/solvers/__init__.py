@@ -6,7 +6,7 @@ Examples
 --------
 >>> from adasadmm import solvers
 >>> sorted(cls.__name__ for cls in solvers.BUILT_IN if cls.uses_all_rows)
-['ADMM', 'ALM', 'AlternatingChains', 'ChainDP', 'IPM']
+['ADMM', 'ALM', 'AlternatingChains', 'ChainDP', 'DualGradient', 'IPM']
 """
 
 from ..certificates import certify
@@ -18,6 +18,7 @@ from .alm import ALM as ALM
 from .alternating_chains import AlternatingChains as AlternatingChains
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver, check_fits
 from .chain_dp import ChainDP as ChainDP
+from .dual_gradient import DualGradient as DualGradient
 from .ipm import IPM as IPM
 from .oadmm import OADMM as OADMM
 from .rda_sadmm import RDASADMM as RDASADMM

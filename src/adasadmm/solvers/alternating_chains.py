@@ -15,6 +15,7 @@ Reference: A. Barbero, S. Sra, Modular proximal optimization for multidimensiona
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from typing import ClassVar, NamedTuple
 
@@ -41,8 +42,8 @@ class AlternatingChains(Solver):
     """Accelerated alternation between the chains of a grid, where X is diagonal.
 
     The rows of A must be weighted differences whose edges (i, j) have few distinct values of j - i, as those of a grid
-    in two or three dimensions, and the penalty `L1`. The loss is squared or has a second derivative. Pieces are equal to
-    the last bit.
+    in two or three dimensions, and the penalty `L1`. The loss is squared or has a second derivative. Pieces are equal
+    to the last bit.
 
     References
     ----------
@@ -217,7 +218,7 @@ def _pieces(strength: np.ndarray, n: int) -> list[slice]:
     ends = np.flatnonzero(strength == 0.0) + 1
     wanted = n * np.arange(1, PIECES) // PIECES
     cuts = np.unique([0, *ends[np.minimum(np.searchsorted(ends, wanted), len(ends) - 1)], n]) if len(ends) else [0, n]
-    return [slice(int(i), int(j)) for i, j in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [slice(int(i), int(j)) for i, j in itertools.pairwise(cuts)]
 
 
 @compiled

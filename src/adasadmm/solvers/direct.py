@@ -1,7 +1,7 @@
 """What the direct methods share: the problem as nodes with a loss each, and the run around a method.
 
-Where X is diagonal, each row of the data is a loss of one coefficient, a node, and the penalty ties nodes together along
-the edges that the rows of A describe. `ChainDP`, `AlternatingChains` and `DualGradient` solve such problems.
+Where X is diagonal, each row of the data is a loss of one coefficient, a node, and the penalty ties nodes together
+along the edges that the rows of A describe. `ChainDP`, `AlternatingChains` and `DualGradient` solve such problems.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import compiled
+from .._core.jit import compiled, is_registered
 from ..certificates import BestDual, duality
 from ..certificates.trace import Certificate
 from ..linalg.matrices import WithIntercept
@@ -24,19 +24,24 @@ __all__ = ["DirectRun", "Method", "Nodes", "limits_of", "nodes_of", "quadratic",
 
 
 class Nodes(NamedTuple):
-    """The loss of node i is ``rate_i loss(x_i w_i + shift, y_i) + gamma_i w_i^2 / 2``, with the rate c_i / n."""
+    """The loss of node i is ``rate_i loss(x_i w_i + shift, y_i) + gamma_i w_i^2 / 2``, with the rate c_i / n.
+
+    ``flat`` is the second derivative that a model assumes where that of the loss is 0.
+    """
 
     loss: Any
     x: np.ndarray
     y: np.ndarray
     rate: np.ndarray
     gamma: np.ndarray
+    flat: float
 
 
 def nodes_of(problem: Problem) -> Nodes:
     x, (_, y, c) = problem.diagonal, problem.rows
     assert x is not None
-    return Nodes(problem.loss, x, y, c / problem.n, problem.gamma[: problem.n])
+    flat = float(losses.curvature(problem.loss)) if is_registered(losses.curvature, problem.loss) else 1.0
+    return Nodes(problem.loss, x, y, c / problem.n, problem.gamma[: problem.n], flat)
 
 
 def why_not(problem: Problem) -> str:
@@ -81,20 +86,26 @@ def quadratic(nodes, shift, h, t):
 
 @compiled
 def second_order(nodes, shift, w, g, h, t):
-    """The gradient g of the losses and their second-order model at w, ``h_i (x - t_i)^2 / 2``.
-
-    A node where neither the loss nor the ridge bends is left to the others.
-    """
+    """The gradient g of the losses and their second-order model at w, ``h_i (x - t_i)^2 / 2``."""
     for i in range(len(w)):
         g[i], h[i] = nodes.gamma[i] * w[i], nodes.gamma[i]
         if nodes.rate[i] > 0.0:
             z, pull = nodes.x[i] * w[i] + shift, nodes.rate[i] * nodes.x[i]
             g[i] += pull * losses.slope(nodes.loss, z, nodes.y[i])
-            h[i] += pull * nodes.x[i] * losses.second(nodes.loss, z, nodes.y[i])
+            second = losses.second(nodes.loss, z, nodes.y[i])
+            h[i] += pull * nodes.x[i] * (second if second > 0.0 else nodes.flat)
         if h[i] > 0.0:
             t[i] = w[i] - g[i] / h[i]
         else:
             h[i], t[i] = 0.0, 0.0
+
+
+@compiled
+def balance(nodes, w, s):
+    """From ``A'theta`` to the slope of each loss that, with the ridge, is in balance with it; 0 where there is none."""
+    for i in range(len(s)):
+        pull = nodes.rate[i] * nodes.x[i]
+        s[i] = (s[i] - nodes.gamma[i] * w[i]) / pull if pull != 0.0 else 0.0
 
 
 # --- the run ---------------------------------------------------------------------------------------------------------
@@ -147,7 +158,11 @@ class DirectRun(Run):
         return Monitor(self.iteration)
 
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
-        return duality.slopes(self.problem, self.problem.predictions(self.method.w)), self.method.theta
+        """The slopes with which each node is in balance; at a kink of a loss, the slope at w alone would not tell."""
+        n, theta = self.problem.n, self.method.theta
+        slopes = self.problem.times_A_transposed(theta)[:n]
+        balance(nodes_of(self.problem), self.method.w, slopes)
+        return slopes, theta
 
     def certify(self) -> Certificate:
         def compute() -> Certificate:

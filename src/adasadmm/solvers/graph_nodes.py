@@ -30,7 +30,7 @@ ITERATIONS, MORE_ITERATIONS, MOST_ITERATIONS = (
     24,
 )  # of the inner method between two candidates: first, growth, most
 THRESHOLDS, LEAST_FACTOR, MOST_FACTOR = 3.0, 1.0, 1e3  # of clusters: the factor between two trials, and its range
-MOST_INNER = 200  # rounds of the inner method on one model
+MOST_INNER = 12  # rounds of the inner method on one model
 INNER = 0.1  # a model is solved when its gap is this part of what the step gains
 DESCENT, HALVINGS = 1e-4, 40
 ROUNDING = 1e-15
@@ -77,8 +77,8 @@ def edges_of(problem: Problem) -> Edges | None:
 def why_not_graph(problem: Problem) -> str:
     """Why the dual methods for graphs cannot solve a problem that has a diagonal X; empty if they can."""
     nodes = nodes_of(problem)
-    if not isinstance(problem.loss, losses.Squared) and (problem.loss_at_zero != problem.loss_at_zero):
-        return "the loss at 0 is not a number"
+    if isinstance(problem.loss, losses.SquaredHinge):  # where it is flat, the multipliers must cancel exactly
+        return "SquaredHinge is flat for large margins"
     if ((nodes.rate * nodes.x == 0.0) & (nodes.gamma == 0.0)).any():
         return "a row has weight 0, or x = 0"
     if isinstance(problem.rows.X, WithIntercept) and intercept_of(problem) is None:
@@ -197,7 +197,7 @@ def model_value(h, t, edges, w):
 
 @compiled
 def fuse_clusters(edges, h, w, threshold):
-    """w with the mean of each cluster of nodes, connected by edges along which w differs by no more than a threshold."""
+    """w with the mean of each cluster: nodes that are connected by edges along which w differs by little."""
     n = len(w)
     root = np.arange(n)
     for k in range(len(edges.limit)):

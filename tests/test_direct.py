@@ -1,0 +1,205 @@
+"""Grids and other graphs where X is diagonal: optimal, proved to be so, and exactly fused."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from adasadmm import (
+    L1,
+    AlternatingChains,
+    ChainDP,
+    DualGradient,
+    Hinge,
+    Huber,
+    L2Squared,
+    Logistic,
+    Poisson,
+    Problem,
+    Squared,
+    SquaredHinge,
+    graphs,
+    solve,
+)
+from adasadmm.certificates import duality
+from adasadmm.linalg.matrices import WithIntercept, as_rows
+
+pytestmark = pytest.mark.compiled
+LOSSES = {
+    "squared": Squared(),
+    "logistic": Logistic(),
+    "poisson": Poisson(),
+    "huber": Huber(0.5),
+}
+TERMS = {
+    "squared": lambda z, y: cp.square(z - y) / 2,
+    "logistic": lambda z, y: cp.logistic(-cp.multiply(y, z)),
+    "poisson": lambda z, y: cp.exp(z) - cp.multiply(y, z),
+    "huber": lambda z, y: cp.huber(z - y, 0.5) / 2,
+}
+SHAPES = {"grid": (5, 7), "cube": (3, 4, 3), "row": (1, 9)}
+
+
+def graph_of(rng, shape):
+    if shape == "any":
+        d = 20
+        edges = rng.integers(0, d, (40, 2))
+        return np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0), d
+    return graphs.grid(*SHAPES[shape]), int(np.prod(SHAPES[shape]))
+
+
+def random_problem(seed, name, shape, nu=None, intercept=False, gamma=None):
+    rng = np.random.default_rng(seed)
+    edges, d = graph_of(rng, shape)
+    z = 1.5 * (np.arange(d) > d // 2) + 0.5 * rng.normal(size=d)
+    y = {"poisson": rng.poisson(np.exp(z)) + 0.0}.get(name, z)
+    y = np.where(z > 0.7, 1.0, -1.0) if name == "logistic" else y
+    x = rng.uniform(0.5, 2.0, d) if seed % 2 and not intercept else np.ones(d)
+    A = sp.diags_array(rng.uniform(0.5, 2.0, len(edges)) * rng.choice([-1, 1], len(edges))) @ graphs.incidence(
+        edges, d=d
+    )
+    gamma = np.full(d, 0.02 if seed % 3 == 0 else 0.0) if gamma is None else np.full(d, gamma)
+    X = as_rows(sp.csr_array(sp.diags_array(x)))
+    if intercept:
+        X, A, gamma = WithIntercept(X), sp.hstack([A, sp.csr_array((len(edges), 1))]), np.append(gamma, 0.0)
+    nu = 10.0 ** rng.uniform(-2, 0.5) / d if nu is None else nu / d
+    weight = rng.uniform(0.5, 2.0, d) if seed % 2 and not intercept else None
+    penalty = L1(nu, rng.uniform(0.5, 2.0, len(edges)) if seed % 2 else None)
+    return Problem(X, y, loss=LOSSES[name], penalty=penalty, A=A, gamma=gamma, sample_weight=weight)
+
+
+def optimum(problem, name):
+    X, y, c = problem.rows
+    w = cp.Variable(problem.d)
+    z = cp.multiply(problem.diagonal, w[: problem.n]) + (w[-1] if isinstance(X, WithIntercept) else 0.0)
+    A = sp.csr_array((problem.A.data, problem.A.indices.astype(int), problem.A.indptr), shape=problem.A.shape)
+    limits = problem.penalty.nu * (np.ones(problem.m) if problem.penalty.weights is None else problem.penalty.weights)
+    value = c @ TERMS[name](z, y) / problem.n + problem.gamma @ cp.square(w) / 2 + limits @ cp.abs(A @ w)
+    return cp.Problem(cp.Minimize(value)).solve(solver="CLARABEL")
+
+
+def assert_optimal(problem, name, result, tol):
+    best = optimum(problem, name)
+    size = abs(best) + problem.loss_at_zero
+    assert result.status.name == "converged"
+    assert result.certificate.relative_gap <= tol
+    assert problem.objective(result.w) <= best + 1e-7 * size + tol * abs(best)
+    assert result.certificate.dual <= best + 1e-7 * size
+
+
+CASES = [
+    (AlternatingChains(), "squared", "grid", 0),
+    (AlternatingChains(), "squared", "cube", 1),
+    (AlternatingChains(), "logistic", "grid", 1),
+    (AlternatingChains(), "poisson", "grid", 2),
+    (DualGradient(), "squared", "any", 1),
+    (DualGradient(), "logistic", "any", 2),
+]
+
+
+@pytest.mark.parametrize(("solver", "name", "shape", "seed"), CASES, ids=str)
+def test_graphs_against_cvxpy(solver, name, shape, seed):
+    problem = random_problem(seed, name, shape)
+    assert_optimal(problem, name, solve(problem, solver, tol=1e-7), 1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("shape", [*SHAPES, "any"])
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_many_graphs_against_cvxpy(name, shape, seed):
+    problem = random_problem(seed, name, shape)
+    solvers = [DualGradient()] if shape == "any" else [AlternatingChains(), DualGradient()]
+    for solver in solvers:
+        assert_optimal(problem, name, solve(problem, solver, tol=1e-6), 1e-6)
+
+
+@pytest.mark.parametrize("nu", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("solver", [AlternatingChains(), DualGradient()], ids=str)
+def test_weak_and_strong_penalties(nu, solver):
+    problem = random_problem(0, "squared", "grid", nu)
+    result = solve(problem, solver, tol=1e-6)
+    assert result.status.name == "converged"
+    if nu >= 1e3:
+        assert len(np.unique(result.w)) == 1
+
+
+def test_pieces_of_an_image_are_equal_to_the_bit():
+    rng = np.random.default_rng(0)
+    image = np.zeros((16, 16))
+    image[4:10, 5:12] = 1.0
+    A = graphs.incidence(graphs.grid(16, 16), d=256)
+    y = (image + 0.1 * rng.normal(size=image.shape)).reshape(-1)
+    problem = Problem(np.eye(256), y, loss=Squared(), penalty=L1(0.3 / 256), A=A)
+    result = solve(problem, AlternatingChains(), tol=1e-6)
+    assert len(np.unique(result.w)) <= 6
+    np.testing.assert_array_equal(result.v == 0.0, A @ result.w == 0.0)
+
+
+def test_a_chain_is_a_grid_of_one_row():
+    problem = random_problem(4, "squared", "row")
+    exact, found = solve(problem, ChainDP()), solve(problem, AlternatingChains(), tol=1e-9)
+    np.testing.assert_allclose(found.w, exact.w, atol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.1])
+def test_an_intercept_with_a_closed_form(gamma):
+    problem = random_problem(0, "squared", "grid", intercept=True, gamma=gamma)
+    result = solve(problem, AlternatingChains(), tol=1e-7)
+    assert_optimal(problem, "squared", result, 1e-7)
+
+
+@pytest.mark.parametrize(
+    ("solver", "change", "message"),
+    [
+        (AlternatingChains(), {"A": graphs.trend(4)}, "no differences"),
+        (DualGradient(), {"A": np.eye(4)}, "no differences"),
+        (DualGradient(), {"penalty": L2Squared(1.0)}, "the penalty is L2Squared"),
+        (DualGradient(), {"sample_weight": [1.0, 0.0, 1.0, 1.0]}, "a row has weight 0"),
+        (DualGradient(), {"loss": Hinge(), "y": [1.0, -1.0, 1.0, 1.0]}, "Hinge has no losses.second"),
+        (DualGradient(), {"loss": SquaredHinge(), "y": [1.0, -1.0, 1.0, 1.0]}, "SquaredHinge is flat"),
+        (AlternatingChains(), {"X": np.ones((4, 4))}, "not diagonal"),
+    ],
+)
+def test_unfit_problems_are_refused(solver, change, message):
+    A = graphs.incidence(graphs.grid(2, 2), d=4)
+    given = {"X": np.eye(4), "y": [1.0, 2.0, 3.0, 4.0], "loss": Squared(), "penalty": L1(0.1), "A": A}
+    with pytest.raises(ValueError, match=message):
+        solve(Problem(**{**given, **change}), solver)
+
+
+def test_a_run_continues_from_its_state():
+    problem = random_problem(1, "squared", "grid")
+    for solver in (AlternatingChains(), DualGradient()):
+        whole = solve(problem, solver, tol=0.0, epochs=6)
+        half = solve(problem, solver, tol=0.0, epochs=3)
+        further = solve(problem, solver, tol=0.0, epochs=3, start=half)
+        np.testing.assert_array_equal(further.w, whole.w)
+
+
+# --- the certificate -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("gamma", [0.0, 0.1])
+def test_every_theta_gives_a_lower_bound(name, gamma):
+    rng = np.random.default_rng(3)
+    problem = random_problem(2, name, "grid", gamma=gamma)
+    best = optimum(problem, name)
+    for size in (1e-6, 0.1, 1.0):
+        theta = size * problem.penalty.nu * rng.uniform(-1.0, 1.0, problem.m)
+        w = rng.normal(size=problem.d)
+        dual = duality.dual_value(problem, w, duality.slopes(problem, problem.predictions(w)), theta)
+        assert dual.value <= best + 1e-7 * (1.0 + abs(best))
+
+
+def test_a_missing_point_needs_balanced_multipliers():
+    """At a row of weight 0 the multipliers must cancel; where they do not, the general repair takes over."""
+    weight = np.ones(5)
+    weight[2] = 0.0
+    problem = Problem(
+        np.eye(5), np.arange(5.0), loss=Squared(), penalty=L1(0.1), A=graphs.difference(5), sample_weight=weight
+    )
+    slopes, best = np.zeros(5), solve(problem, ChainDP()).certificate.primal
+    for theta in (np.full(4, 0.05), np.array([0.02, 0.05, -0.05, 0.03])):
+        assert duality.dual_value(problem, np.zeros(5), slopes, theta).value <= best + 1e-12
