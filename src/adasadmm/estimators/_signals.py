@@ -34,7 +34,7 @@ __all__ = ["FUSED", "Outcome", "SignalModel", "response"]
 
 FUSED = 1e-3  # for solvers without an exact v: a difference below this part of the largest one counts as 0
 STRUCTURED = ("ChainDP", "AlternatingChains", "DualGradient", "IPM")  # tried in this order where X is diagonal
-
+CONTINUED = 100  # iterations of a solver that follows one that missed tol
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 
@@ -78,9 +78,9 @@ class SignalModel(BaseEstimator, ABC):
 
     def _solve(self, problem: Problem, constant: float = 0.0) -> Outcome:
         """Solve a problem; ``constant`` belongs to the objective but not to the problem."""
-        runs = []
+        runs: list[tuple[Result, Choice]] = []
         for choice in self._choices(problem):
-            runs.append((self._solved_by(problem, choice.solver), choice))
+            runs.append((self._solved_by(problem, choice.solver, runs[-1][0] if runs else None), choice))
             if _gap(runs[-1][0]) <= self.tol or self.max_iter is not None:
                 break
         result, choice = min(runs, key=lambda run: _gap(run[0]))
@@ -90,11 +90,14 @@ class SignalModel(BaseEstimator, ABC):
             result = fuse(problem, result, self.tol)
         return _outcome(problem, result, choice, constant)
 
-    def _solved_by(self, problem: Problem, solver: Solver) -> Result:
+    def _solved_by(self, problem: Problem, solver: Solver, start: Result | None) -> Result:
+        """The result of one solver; one that continues from another's result gets fewer iterations."""
+        most = solver.fit_epochs if start is None else min(solver.fit_epochs, CONTINUED)
         return solve(
             problem,
             solver,
-            epochs=solver.fit_epochs if self.max_iter is None else self.max_iter,
+            start=start,
+            epochs=most if self.max_iter is None else self.max_iter,
             tol=self.tol if self._is_auto or solver.knows_gap else None,
             trace_every=float(solver.trace_iterations),
             progress=self.verbose > 0,
