@@ -22,7 +22,7 @@ y = truth + 0.7 * rng.normal(size=t.size)
 y[(t > 55.0) & (t < 68.0)] = np.nan  # no reports
 
 # %%
-# The strength is chosen by cross-validation over shuffled folds, which tests interpolation. ``fit`` itself takes missing
+# The strength is chosen by cross-validation over shuffled folds, which tests interpolation. ``fit`` takes missing
 # targets as ``NaN``.
 
 seen = ~np.isnan(y)

@@ -21,7 +21,7 @@ from ..certificates.trace import Result
 from ..linalg.systems import system_for
 from ..problem import Problem
 from ..registry import SOLVERS, Tuning
-from ..solvers import ADMM, ALM, ASVRGADMM, IPM, SPDHG, AlternatingChains, ChainDP, Solver, check_fits
+from ..solvers import ADMM, ALM, ASVRGADMM, IPM, SPDHG, AlternatingChains, ChainDP, DualGradient, Solver, check_fits
 
 __all__ = ["Choice", "choices", "gap_of", "run_in_turn"]
 
@@ -34,6 +34,7 @@ MOST_FLOPS = 2e11  # of one factorisation: above, methods that factor nothing ar
 DIRECT = (
     (ChainDP(), "X is diagonal and the penalty acts along chains"),
     (AlternatingChains(), "X is diagonal and the penalty acts along the axes of a grid"),
+    (DualGradient(), "X is diagonal and the penalty acts along a graph"),
 )
 
 

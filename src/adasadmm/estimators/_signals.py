@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import itertools
 import math
@@ -33,6 +34,7 @@ from ._types import LossLike, SolverLike
 __all__ = ["FUSED", "Outcome", "SignalModel", "response"]
 
 FUSED = 1e-3  # for solvers without an exact v: a difference below this part of the largest one counts as 0
+CONTINUED = 100  # iterations of a solver that follows one that missed tol
 
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
@@ -80,18 +82,22 @@ class SignalModel(BaseEstimator, ABC):
         candidates = self._choices(problem)
         if self.max_iter is not None:
             candidates = itertools.islice(candidates, 1)
-        result, choice = run_in_turn(candidates, lambda choice, _: self._solved_by(problem, choice.solver), self.tol)
+        result, choice = run_in_turn(candidates, functools.partial(self._solved_by, problem), self.tol)
         if self._is_auto and not gap_of(result) <= self.tol:
             result = null_unless_better(problem, result, has_intercept=False)
         elif choice.solver.exact_v and result.status is not Status.diverged and not _is_exact(problem, result):
             result = fuse(problem, result, self.tol)
         return _outcome(problem, result, choice, constant)
 
-    def _solved_by(self, problem: Problem, solver: Solver) -> Result:
+    def _solved_by(self, problem: Problem, choice: Choice, start: Result | None) -> Result:
+        """The result of one solver; one that continues from another's result gets fewer iterations."""
+        solver = choice.solver
+        most = solver.fit_epochs if start is None else min(solver.fit_epochs, CONTINUED)
         return solve(
             problem,
             solver,
-            epochs=solver.fit_epochs if self.max_iter is None else self.max_iter,
+            start=start,
+            epochs=most if self.max_iter is None else self.max_iter,
             tol=self.tol if self._is_auto or solver.knows_gap else None,
             trace_every=float(solver.trace_iterations),
             progress=self.verbose > 0,
