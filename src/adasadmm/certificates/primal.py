@@ -63,7 +63,7 @@ def _evaluated(problem: Problem, w: np.ndarray, v: np.ndarray) -> Primal:
     if outside > ROUNDING * (1.0 + largest_entry(w)):
         return Primal(math.inf, w, f"the point lies {outside:.1e} outside w_set")
     beyond = np.abs(v - penalties.nearest(problem.penalty, v))
-    if np.any(beyond > ROUNDING * _sizes(problem, w, v)):
+    if beyond.any() and np.any(beyond > ROUNDING * _sizes(problem, w, v)):
         return Primal(math.inf, w, f"the point lies {beyond.max():.1e} outside the penalty's set")
     return Primal(problem.objective(w, v), w)
 
