@@ -23,6 +23,14 @@ def likeness(n: int = 465_000, seed: int = 0) -> tuple[Any, np.ndarray, np.ndarr
     return X, np.where(flipped, -y, y), edges
 
 
+def few_features(n: int = 50_000, seed: int = 0) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Similar to ijcnn1: 22 features, ten of them one-hot, one label in ten +1, and a chain."""
+    rng = np.random.default_rng(seed)
+    X = np.hstack([np.eye(10)[rng.integers(10, size=n)], rng.uniform(-1.0, 1.0, size=(n, 12))])
+    z = X @ np.repeat(rng.normal(size=11), 2) + rng.logistic(scale=0.3, size=n)
+    return X, np.where(z > np.quantile(z, 0.9), 1.0, -1.0), graphs.chain(22)
+
+
 def images(n: int = 60_000, seed: int = 0) -> tuple[Any, np.ndarray, np.ndarray]:
     """28 x 28 pictures of one or two blurred spots on a dark background, with most pixels exactly 0."""
     rng = np.random.default_rng(seed)

@@ -5,23 +5,28 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from references import optimum
 
 from adasadmm import (
     ADMM,
     ALM,
     L1,
     AdaSADMM,
+    Box,
     GraphGuidedClassifier,
     GraphGuidedRegressor,
     GroupL2,
     Hinge,
     Logistic,
+    NonNegative,
     Poisson,
     Problem,
     Quantile,
     Squared,
     SquaredHinge,
+    Stack,
     graphs,
+    penalties,
     solve,
 )
 
@@ -198,3 +203,118 @@ def test_a_constant_target_is_the_intercept(solver, y):
     model = GraphGuidedRegressor("chain", solver=solver, max_iter=200, random_state=0).fit(X, np.full(60, y))
     off = 1e-2 if solver == "ada-diag" else 1e-3
     assert model.predict(X) == pytest.approx(np.full(60, y), abs=off * (1.0 + y))
+
+
+# --- sets beside penalties -------------------------------------------------------------------------------------------
+
+
+def beside(penalty, extra, d):
+    """A chain with one penalty, and a copy of w in a set."""
+    A = sp.vstack([graphs.incidence(graphs.chain(d), d=d), sp.eye_array(d)], format="csr")
+    return {"A": A, "penalty": Stack(((penalty, slice(0, d - 1)), (extra, slice(d - 1, 2 * d - 1))))}
+
+
+def steps_of(d, n=300):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, d))
+    return X, X @ np.repeat([1.0, -0.5, 0.0, 2.0], d // 4) + 0.5 * rng.normal(size=n)
+
+
+WITH_SETS = {
+    "fused, non-negative": (Squared(), beside(L1(0.05), NonNegative(), 20)),
+    "fused, in a box": (Squared(), beside(L1(0.05), Box(0.0, 1.0), 20)),
+    "fused, in a wide box": (Squared(), beside(L1(0.05), Box(0.0, 100.0), 20)),
+    "falling and sparse": (Squared(), beside(NonNegative(), L1(0.05), 20)),
+    "logistic, in a box": (Logistic(), {"A": np.eye(20), "penalty": Box(-0.1, 0.3)}),
+    "falling and non-negative": (Hinge(), beside(NonNegative(), NonNegative(), 20)),  # more rows than features
+    "a cone that holds only 0": (
+        Squared(),
+        {"A": np.random.default_rng(1).normal(size=(60, 20)), "penalty": NonNegative()},
+    ),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("gamma", [0.0, 1e-3])
+@pytest.mark.parametrize("name", WITH_SETS)
+def test_sets_beside_penalties_converge_to_a_feasible_point(name, gamma):
+    loss, structure = WITH_SETS[name]
+    X, y = steps_of(20)
+    parts = {"loss": loss, "gamma": gamma, **structure}
+    y = y if isinstance(loss, Squared) else np.sign(y)
+    known = optimum(X, y, **parts)[0]
+    case = Problem(X, y, **parts)
+    result = solve(case, ALM(), tol=1e-7, epochs=30)
+    assert result.certificate.relative_gap <= 1e-7
+    assert_brackets(result.certificate, known)
+    assert case.objective(result.w_average) == pytest.approx(result.certificate.primal, rel=1e-12)
+    assert penalties.violation(case.penalty, case.v_of(result.w_average)) <= 1e-11
+
+
+def test_the_answer_is_never_worse_than_an_earlier_one():
+    X, y = steps_of(20)
+    case = Problem(X, y, loss=Squared(), **beside(L1(0.05), Box(0.0, 1.0), 20))
+    found = []
+    solve(case, ALM(), tol=1e-8, callback=lambda snapshot: found.append(case.objective(snapshot.w_average)))
+    assert all(np.diff(found) <= 0.0)
+
+
+# --- units -----------------------------------------------------------------------------------------------------------
+
+
+def unobserved(loss, scale):
+    """Features of any unit, one of them always 0, and no ridge."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4)) * [1.0, 1.0, 1.0, 0.0]
+    y = X @ [1.0, 1.0, 1.0, 0.0] + 0.1 * rng.normal(size=200)
+    A = np.eye(3, 5) - np.eye(3, 5, 1)  # the last column is an intercept
+    A[:, 4] = 0.0
+    y = y if isinstance(loss, Squared) else np.sign(y)
+    return Problem(np.c_[scale * X, np.ones(200)], y, loss=loss, penalty=L1(0.05 * scale), A=A)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-3, 1e8])
+@pytest.mark.parametrize("loss", [Squared(), Hinge()], ids=lambda loss: type(loss).__name__)
+def test_a_column_of_zeros_without_ridge_does_no_harm_in_any_unit(loss, scale):
+    one, other = (solve(unobserved(loss, s), ALM(), tol=1e-7) for s in (1.0, scale))
+    assert other.certificate.relative_gap <= 1e-7
+    assert other.certificate.primal == pytest.approx(one.certificate.primal, rel=2e-7)
+    assert other.run.newton_steps == one.run.newton_steps
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_duplicate_columns_without_ridge_share_one_coefficient_in_any_unit(scale):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))[:, [0, 1, 2, 2]]
+    y = X @ [1.0, 1.0, 0.5, 0.5] + 0.1 * rng.normal(size=200)
+    model, other = (GraphGuidedRegressor("chain", alpha=0.05 * s, l2=0.0).fit(s * X, y) for s in (1.0, scale))
+    assert scale * other.coef_ == pytest.approx(model.coef_, rel=1e-6)
+
+
+def in_other_units(parts, S):
+    """The equivalent problem whose solution is w / S."""
+    scaled = {"X": parts["X"] * S, "A": sp.csr_array(parts["A"]) @ sp.diags_array(S), "gamma": parts["gamma"] * S**2}
+    return parts | scaled
+
+
+@pytest.mark.parametrize("loss", [Hinge(), Logistic(), Squared()], ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("gamma", [0.0, 1e-2])
+def test_each_feature_may_have_a_unit_of_its_own(loss, gamma):
+    X, y = steps_of(8, n=100)
+    S = 10.0 ** np.random.default_rng(2).uniform(-8, 8, size=8)
+    y = y if isinstance(loss, Squared) else np.sign(y)
+    parts = {"X": X, "y": y, "loss": loss, "gamma": gamma, **beside(L1(0.02), Box(-0.5, 1.0), 8)}
+    one, other = (solve(Problem(**which), ALM(), tol=1e-9) for which in (parts, in_other_units(parts, S)))
+    assert one.certificate.relative_gap <= 1e-9 and other.certificate.relative_gap <= 1e-9
+    assert S * other.w_average == pytest.approx(one.w_average, rel=1e-6, abs=1e-6 * np.abs(one.w_average).max())
+
+
+def test_bounds_may_have_units_of_their_own():
+    X, y = steps_of(8, n=100)
+    S = 10.0 ** np.random.default_rng(2).uniform(-8, 8, size=8)
+    one, other = (
+        solve(Problem(X * s, y, loss=Squared(), penalty=Box(-0.5 / s, 1.0 / s), A=np.eye(8)), ALM(), tol=1e-12)
+        for s in (np.ones(8), S)
+    )
+    assert other.certificate.relative_gap <= 1e-12
+    assert S * other.w_average == pytest.approx(one.w_average, abs=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +13,18 @@ from ..linalg.matrices import to_scipy
 from ..linalg.products import largest_entry, least_squares
 from ..problem import Problem
 
-__all__ = ["primal_value"]
+__all__ = ["Primal", "feasible_point", "primal_value"]
 
 ROUNDING = 1e-12  # relative error up to which a constraint counts as satisfied
+ROUNDS = 10  # of `_into_sets`: each may uncover further rows that leave the set
+
+
+class Primal(NamedTuple):
+    """A feasible point and the objective there; the value is infinite, with the reason, if no point was found."""
+
+    value: float
+    w: np.ndarray
+    reason: str = ""
 
 
 def primal_value(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[float, str]:
@@ -23,26 +33,108 @@ def primal_value(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[float,
     If v holds a copy of w inside its set, that copy replaces w. The value is infinite if no feasible point is found;
     the second value then says why.
     """
+    found = feasible_point(problem, w, v)
+    return found.value, found.reason
+
+
+def feasible_point(problem: Problem, w: np.ndarray, v: np.ndarray) -> Primal:
+    """The same, with the point itself."""
     if problem.w_copy is not None:
         w = v[problem.w_copy]
     own = problem.v_of(w)
     if own is not None:
-        value, reason = _feasible_value(problem, w, own)
-        if not reason:
-            return value, reason
-    return _feasible_value(problem, *_onto_constraint(problem, w, v))
+        found = _evaluated(problem, w, own)
+        if not found.reason:
+            return found
+    if problem.B is None:
+        near = _into_sets(problem, w, None), _into_sets(problem, w, v), np.zeros(problem.d)
+        tried = [_evaluated(problem, point, problem.times_A(point) - problem.b) for point in near]
+        return min(tried, key=lambda found: found.value)
+    return _evaluated(problem, *_onto_constraint(problem, w, v))
 
 
-def _feasible_value(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[float, str]:
+def _evaluated(problem: Problem, w: np.ndarray, v: np.ndarray) -> Primal:
     """The objective at (w, v); infinite, with the reason, if the point is not feasible."""
     missed = largest_entry(problem.residual(w, v))
     if missed > ROUNDING * (1.0 + max(map(largest_entry, (w, v, problem.b)))):
-        return math.inf, f"no feasible point is known: the nearest one found misses the constraint by {missed:.1e}"
-    for name, where, point in (("w_set", problem.w_set, w), ("the penalty's set", problem.penalty, v)):
-        outside = 0.0 if where is None else penalties.violation(where, point)
-        if outside > ROUNDING * (1.0 + largest_entry(point)):
-            return math.inf, f"the point lies {outside:.1e} outside {name}"
-    return problem.objective(w, v), ""
+        why = f"no feasible point is known: the nearest one found misses the constraint by {missed:.1e}"
+        return Primal(math.inf, w, why)
+    outside = 0.0 if problem.w_set is None else penalties.violation(problem.w_set, w)
+    if outside > ROUNDING * (1.0 + largest_entry(w)):
+        return Primal(math.inf, w, f"the point lies {outside:.1e} outside w_set")
+    beyond = np.abs(v - penalties.nearest(problem.penalty, v))
+    if beyond.any() and np.any(beyond > ROUNDING * _sizes(problem, w, v)):
+        return Primal(math.inf, w, f"the point lies {beyond.max():.1e} outside the penalty's set")
+    return Primal(problem.objective(w, v), w)
+
+
+def _sizes(problem: Problem, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The size of the terms of each coordinate of v, to which its rounding errors are relative.
+
+    Rows of A with several entries may cancel, so they are measured together. A row with one entry is a bound of one
+    coordinate, which a point meets exactly, in whatever unit that coordinate has.
+    """
+    if problem.B is not None:
+        return np.full(len(v), 1.0 + largest_entry(v))
+    A = to_scipy(problem.A)
+    sizes, several = abs(A) @ np.abs(w) + np.abs(problem.b), np.diff(A.indptr) > 1
+    return np.where(several, np.max(sizes[several], initial=0.0), sizes)
+
+
+# --- points nearby ---------------------------------------------------------------------------------------------------
+
+
+def _into_sets(problem: Problem, w: np.ndarray, v: np.ndarray | None) -> np.ndarray:
+    """A point near w at which ``A w - b`` lies in the penalty's sets, if a few projections lead to one.
+
+    Only the rows that leave a set are moved, and these stay where they are put: at the solution the rows at a bound
+    agree with each other, although all rows of A together may allow no w at all. If v is given, the rows that it has
+    at a bound are put there first.
+    """
+    A, held = to_scipy(problem.A), np.zeros(problem.m, dtype=bool)
+    if v is not None:
+        held |= _at_bound(problem, v)
+        w = w - _shortest(A[held], (A @ w - problem.b - v)[held])
+    for _ in range(ROUNDS):
+        own = A @ w - problem.b
+        off = own - penalties.nearest(problem.penalty, own)
+        if not np.any(np.abs(off) > ROUNDING * _sizes(problem, w, own)):
+            break
+        held |= off != 0.0
+        w = w - _shortest(A[held], off[held])
+        w = _set_single_entries(problem, A, w, held)
+    return w
+
+
+def _at_bound(problem: Problem, v: np.ndarray) -> np.ndarray:
+    """Which coordinates of v lie on the boundary of a set: there, a step outwards leads back to v."""
+    step = 1.0 + np.abs(v)
+    inside = np.ones(len(v), dtype=bool)
+    for sign in (1.0, -1.0):
+        inside &= penalties.nearest(problem.penalty, v + sign * step) != v
+    return ~inside
+
+
+def _shortest(A: sp.csr_array, rhs: np.ndarray) -> np.ndarray:
+    """The x of least norm with ``A x = rhs``, in units in which each column of A has length 1."""
+    lengths = np.sqrt(np.asarray(A.multiply(A).sum(axis=0)).reshape(-1))
+    scale = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    return scale * least_squares(A @ sp.diags_array(scale), rhs)
+
+
+def _set_single_entries(problem: Problem, A: sp.csr_array, w: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """Coordinates that a row of one entry bounds are put onto the bound, which a difference reaches only nearly."""
+    rows = np.flatnonzero(held & (np.diff(A.indptr) == 1))
+    if not len(rows):
+        return w
+    entry, column = A.data[A.indptr[rows]], A.indices[A.indptr[rows]]
+    rows, entry, column = rows[entry != 0.0], entry[entry != 0.0], column[entry != 0.0]
+    own = A @ w - problem.b
+    bound = penalties.nearest(problem.penalty, own)[rows]
+    w = w.copy()
+    outside = bound != own[rows]
+    w[column[outside]] = ((bound + problem.b[rows]) / entry)[outside]
+    return w
 
 
 def _onto_constraint(problem: Problem, w: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -85,16 +85,22 @@ def violation(penalty: Any, v: np.ndarray) -> float:
     >>> penalties.violation(NonNegative(), v), penalties.violation(L1(1.0), v)
     (4.0, 0.0)
     """
+    return float(np.max(np.abs(v - nearest(penalty, v)), initial=0.0))
+
+
+def nearest(penalty: Any, v: np.ndarray) -> np.ndarray:
+    """The projection onto a set; v itself for a penalty."""
     if isinstance(penalty, Stack):
-        return max((violation(part, v[rows]) for part, rows in penalty.parts), default=0.0)
+        found = v.copy()
+        for part, rows in penalty.parts:
+            found[rows] = nearest(part, v[rows])
+        return found
     if isinstance(penalty, PENALTIES) or not len(v):
-        return 0.0
-    nearest = np.empty(len(v))
-    prox(penalty, v, 1.0, nearest)
+        return v
+    found = np.empty(len(v))
+    prox(penalty, v, 1.0, found)
     # Only a set moves a point without making its value smaller: that tells a user's own sets from own penalties.
-    if not isinstance(penalty, SETS) and value(penalty, nearest) < value(penalty, v):
-        return 0.0
-    return float(np.max(np.abs(v - nearest)))
+    return v if not isinstance(penalty, SETS) and value(penalty, found) < value(penalty, v) else found
 
 
 # --- as compiled code walks through it -------------------------------------------------------------------------------

@@ -23,10 +23,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import losses, penalties
+from .. import penalties
 from .._core.jit import is_registered
 from .._core.threads import side_by_side
-from ..certificates import BestDual, certify, duality
+from ..certificates import BestDual, duality
+from ..certificates.primal import feasible_point
 from ..certificates.trace import Certificate
 from ..linalg import matrices, products
 from ..linalg.systems import System, system_for
@@ -34,17 +35,17 @@ from ..problem import Problem
 from . import newton
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .newton import PROBE, TINY, curvature_of_rows, prox, pull_of_rows, slope_of_rows
+from .units import even_beta, measured
 from .work import Iterations, Work
 
 __all__ = ["ALM", "AugmentedLagrangianRun"]
 
-FIRST_BETA_Z = 0.1  # in units of slope^2 / loss at w = 0
 FIRST_BETA = 0.5  # in units of penalty / |A w|^2
 WARM = 30.0  # times these for a start that is not 0, and so not far from the solution
 LEAST_BETA_Z = 1e-3  # of the first
 MOST_UNEVEN = 1e4  # times the beta with which constraint and rows have equal weight
 ROUNDING = 1e-13
-NO_BETA = 1e-9  # of beta_z: until the first step tells how large A w is
+NO_BETA = 1e-9  # of the beta with which constraint and rows have equal weight: until a step tells how large A w is
 INNER = 0.15  # Newton's method stops when its remaining error costs the dual value this part of the gap
 MOST_STEPS = 40
 GROWTH = ((4, 3.0), (8, 2.0), (20, 1.3), (MOST_STEPS, 0.5))  # Newton steps of an iteration: the factor for beta
@@ -52,14 +53,12 @@ ROWS_A_FEATURE, FEW_ROWS = 6, 4000  # in Newton's matrix at least
 PASSES = 4  # over X that forming it may cost
 MORE_ROWS = 3  # steps of an iteration after which the rows in it double
 NEWTON_RESIDUAL = 1e-3  # relative, of the solution of Newton's system
-STEEP = 0.5  # of the first slope: where psi rises more steeply after a full step, a line search follows
-HOLD = 1e-4  # of the curvature at the start: keeps a step bounded if no row has curvature and there is no ridge
-SAMPLE, SAMPLE_A_FEATURE = 4000, 20  # rows
-SAMPLED = 16  # times the sample is the least number of rows at which it saves time
+SAMPLE, SAMPLE_A_FEATURE = 4000, 40  # rows
+SAMPLED = 8  # times the sample is the least number of rows at which it saves time
 SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
 EASY = 1e-2  # of the loss at 0
-ARRAYS = ("w", "v", "theta", "z", "u", "v_before", "Xw", "Aw", "theta_next", "diagonal")
-NUMBERS = ("beta_z", "beta", "iteration", "newton_steps", "allowed")
+ARRAYS = ("w", "v", "theta", "z", "u", "v_before", "Xw", "Aw", "theta_next", "diagonal", "best_w")
+NUMBERS = ("beta_z", "beta", "iteration", "newton_steps", "allowed", "best_primal")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,35 +110,17 @@ class AugmentedLagrangianRun(Run):
         self.Xw, self.Aw = self.z.copy(), problem.times_A(self.w)
         self.penalty, self.separable = problem.v_step[1], _separable(problem)
         self.iteration, self.newton_steps = 0, 0
-        self.beta_z: float
-        self.beta: float
         self.allowed = math.inf  # the error that Newton's method may leave, as a cost of the dual value
-        self.best_dual = BestDual()
+        self.best_dual, self.best_primal, self.best_w = BestDual(), math.inf, self.w.copy()
         self.system: System | None = None  # Newton's, from the first step on
         count = max(SAMPLE, SAMPLE_A_FEATURE * problem.d)
         self.sample = problem.sampled(count) if SAMPLED * count <= problem.n else problem
-        self._measure(self.sample)
+        self.units = measured(problem, self.sample)
+        self.beta_z, self.beta = self.units.beta_z, NO_BETA * self.units.even
+        self.diagonal = self.units.curvature.copy()  # of Newton's matrix
         if self.w.any():
             self.beta_z, self.beta = WARM * self.beta_z, WARM * self._first_beta()
             self.u[:] = duality.slopes(problem, self.z) / self.beta_z
-
-    def _measure(self, sample: Problem) -> None:
-        """The units of the parameters, from a sample; those of columns from all rows, as a sample may miss one."""
-        _, y, c = sample.rows
-        unit = float(np.mean(c * duality.slopes(sample, np.zeros(sample.n)) ** 2))
-        depth = sample.loss_at_zero  # above the least possible loss
-        if not duality.missing_conjugate(sample):
-            depth += float(losses.mean_conjugate(sample.loss, np.zeros(sample.n), y, c))
-        unit /= max(depth, TINY)
-        self.beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
-        self.beta, self.least_beta_z = NO_BETA * self.beta_z, LEAST_BETA_Z * self.beta_z
-        squares = products.gram_diagonal(self.problem.rows.X, self.problem.rows.c / self.problem.n)
-        curvature = self.beta_z * squares
-        with np.errstate(divide="ignore"):  # a w that moves predictions across the range of the loss at 0
-            self.reach = np.sqrt(FIRST_BETA_Z * depth / np.where(squares > 0.0, curvature, np.inf))
-        gamma = self.problem.gamma
-        self.ridge = np.where(gamma > 0.0, gamma, HOLD * np.where(curvature > 0.0, curvature, 1.0))
-        self.diagonal = curvature  # of Newton's matrix
 
     def _begin_with_sample(self) -> None:
         """If rows are many, the first iterations use a sample: its w is near the solution, and its betas are right.
@@ -184,15 +165,14 @@ class AugmentedLagrangianRun(Run):
             self.u += self.Xw - self.z
             self.theta[:] = self.theta_next
             growth = next(factor for most, factor in GROWTH if steps <= most)
-            growth = max(growth, self.least_beta_z / self.beta_z)
+            growth = max(growth, LEAST_BETA_Z * self.units.beta_z / self.beta_z)
             if self._constraints_hold():
                 growth = min(growth, 1.0)
-            self.beta = self.beta * growth if self.beta > NO_BETA * self.beta_z else self._first_beta()
+            self.beta = self.beta * growth if self.beta > NO_BETA * self.units.even else self._first_beta()
             self.beta_z *= growth
             self.u /= growth
             self.newton_steps += steps
-            found = self.certify()  # last: it must depend on nothing but the saved state
-            self.allowed = INNER * min(found.gap, abs(found.primal))
+            self.allowed = self._next_allowed(self.certify())  # last: it depends on nothing but the saved state
 
     def _minimise(self) -> int:
         """w, and the z, v and theta that belong to it; returns the number of Newton steps."""
@@ -209,6 +189,20 @@ class AugmentedLagrangianRun(Run):
             self.Xw += length * Xp
             self.Aw += length * Ap
         return step
+
+    def _next_allowed(self, found: Certificate) -> float:
+        """The error that Newton's method may leave in the next iteration.
+
+        If w lies outside a set, the feasible point may be far from it. Then the gap is also estimated from the
+        objective at w and v, in which the constraint that separates them counts as it does in L_beta.
+        """
+        gap, size = found.gap, abs(found.primal)
+        if not np.array_equal(self.best_w, self.w):
+            primal = self.problem.objective(self.w, self.v)
+            off = np.abs(self.problem.residual(self.w, self.v))
+            apart = float(np.abs(self.theta) @ off + self.beta * (off @ off))
+            gap, size = min(gap, abs(primal - max(found.dual, -abs(primal))) + apart), min(size, abs(primal))
+        return INNER * max(min(gap, size), ROUNDING * size)
 
     def _constraints_hold(self) -> bool:
         """Whether ``X w = z`` and ``A w - b = v`` up to rounding, so that a larger beta would only add rounding."""
@@ -231,11 +225,11 @@ class AugmentedLagrangianRun(Run):
         """What this gradient costs the dual value; without a ridge, for a w of the size to be expected."""
         gamma, size = self.problem.gamma, np.abs(self.w)
         with np.errstate(divide="ignore"):
-            cost = np.where(gamma > 0.0, gradient**2 / (2.0 * gamma), np.abs(gradient) * (size + self.reach))
+            cost = np.where(gamma > 0.0, gradient**2 / (2.0 * gamma), np.abs(gradient) * (size + self.units.reach))
         return float(np.sum(cost))
 
     def _length(self, p: np.ndarray, Xp: np.ndarray, Ap: np.ndarray, first_slope: float) -> float:
-        """The length of the step along p: a full step, unless psi rises steeply there."""
+        """The length of the step along p."""
         envelopes = self._envelopes()
 
         def slope(length: float) -> float:
@@ -244,17 +238,14 @@ class AugmentedLagrangianRun(Run):
             ridge = self.problem.gamma * (self.w + length * p)
             return sum(of_rows) / self.problem.n + float(ridge @ p) - float(theta @ Ap)
 
-        slope_high = slope(1.0)
-        if not slope_high > -STEEP * first_slope:
-            return 1.0
-        return newton.line_search(slope, first_slope, slope_high)
+        return newton.step_length(slope, first_slope)
 
     def _newton_step(self, gradient: np.ndarray, step: int) -> np.ndarray:
         """The inverse of the second derivative of psi, times its gradient."""
         if self.system is None:
             self.system = system_for(self.problem.rows.X, self.problem.A)
         weights = self._curved_rows(2 ** (step // MORE_ROWS))
-        self.system.factor(weights, self.beta * self._constraint_curvature(), self.ridge)
+        self.system.factor(weights, self.beta * self._constraint_curvature(), self.units.ridge)
         self.diagonal[:] = self.system.diagonal
         return self.system.solve(gradient, NEWTON_RESIDUAL)
 
@@ -290,11 +281,10 @@ class AugmentedLagrangianRun(Run):
         """A beta with which penalty and constraint have equal weight; without a penalty, rows and constraint."""
         size = float(self.Aw @ self.Aw)
         value = self.problem.penalty_value(self.Aw - self.problem.b)
-        A_size = float(np.sum(products.gram_diagonal(self.problem.A, np.ones(self.problem.m))))
-        even = float(np.sum(self.diagonal)) / A_size if A_size > 0.0 else self.beta_z
+        even = even_beta(self.diagonal, products.gram_diagonal(self.problem.A, np.ones(self.problem.m)))
         if size > 0.0 and 0.0 < value < math.inf:
-            return min(max(FIRST_BETA * value / size, 2.0 * NO_BETA * self.beta_z), MOST_UNEVEN * even)
-        return even
+            return min(max(FIRST_BETA * value / size, 2.0 * NO_BETA * self.units.even), MOST_UNEVEN * even)
+        return max(even, 2.0 * NO_BETA * self.units.even)
 
     # --- the point ---------------------------------------------------------------------------------------------------
 
@@ -311,7 +301,9 @@ class AugmentedLagrangianRun(Run):
 
     @property
     def answer(self) -> np.ndarray:
-        return self.w.copy()
+        """The best feasible point so far; w until there is one."""
+        self.certify()
+        return self.best_w.copy() if math.isfinite(self.best_primal) else self.w.copy()
 
     def monitor(self) -> Monitor:
         turn = self.problem.times_A_transposed(self.problem.times_B(self.v - self.v_before))
@@ -321,11 +313,16 @@ class AugmentedLagrangianRun(Run):
         return self.beta_z * self.u, self.theta
 
     def certify(self) -> Certificate:
-        """The certificate of the present point, with the best dual value so far."""
+        """The certificate of the best point so far, with the best dual value so far."""
 
         def compute() -> Certificate:
             self.problem.remember(self.w, self.Xw)
-            return certify(self.problem, self.w, self.v, *self.dual_point())
+            found = feasible_point(self.problem, self.w, self.v)
+            if found.value <= self.best_primal:
+                self.best_primal, self.best_w[:] = found.value, found.w
+            dual = duality.dual_value(self.problem, self.w, *self.dual_point())
+            reason = "" if math.isfinite(self.best_primal) else found.reason
+            return duality.certificate(self.problem, (self.w, self.v), (self.best_primal, reason), dual)
 
         return self.best_dual.find(self.problem, self.iteration, compute)
 
@@ -361,7 +358,7 @@ class AugmentedLagrangianRun(Run):
         )
         fork.u *= self.beta_z / fork.beta_z
         fork.best_dual.reset()
-        fork.allowed = math.inf
+        fork.best_primal, fork.allowed = math.inf, math.inf
         return fork
 
 

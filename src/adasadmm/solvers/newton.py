@@ -17,14 +17,16 @@ __all__ = [
     "TINY",
     "Envelopes",
     "curvature_of_rows",
-    "line_search",
     "prox",
     "pull_of_rows",
     "slope_of_rows",
+    "step_length",
 ]
 
 PROBE = 1e-6  # the relative step of the difference quotient that gives the derivative of a prox
 TINY = float(np.finfo(float).tiny)
+STEEP = 0.5  # of the first slope: where psi rises more steeply after a full step, a line search follows
+LONGER, LONGEST = 4.0, 1e6  # where it still falls as steeply, the step is made longer
 FLAT, TRIALS = 0.3, 30  # a line search ends where the slope is this part of the first one, or after so many trials
 
 
@@ -78,9 +80,28 @@ def prox(penalty, x, tau, out):
     penalties.prox(penalty, x, tau, out)
 
 
-def line_search(slope: Callable[[float], float], slope_low: float, slope_high: float) -> float:
-    """A length between 0 and 1 at which the slope is small, by secant steps with a bisection every third time."""
-    low, high, first_slope = 0.0, 1.0, slope_low
+def step_length(slope: Callable[[float], float], first_slope: float) -> float:
+    """How far to go along a direction in which a convex function falls with ``first_slope``.
+
+    A full step if the slope after it is neither as steep upwards nor as steep downwards as before. A step that was too
+    short is made longer: that happens where nothing but the part that holds a step bounded has curvature.
+    """
+    length, slope_high = 1.0, slope(1.0)
+    low, slope_low = 0.0, first_slope
+    while slope_high < STEEP * first_slope and length < LONGEST:
+        low, slope_low = length, slope_high
+        length *= LONGER
+        slope_high = slope(length)
+    if not slope_high > -STEEP * first_slope:
+        return length if np.isfinite(slope_high) or low == 0.0 else low
+    return _line_search(slope, first_slope, (low, slope_low), (length, slope_high))
+
+
+def _line_search(
+    slope: Callable[[float], float], first_slope: float, below: tuple[float, float], above: tuple[float, float]
+) -> float:
+    """A length between two at which the slope is small, by secant steps with a bisection every third time."""
+    (low, slope_low), (high, slope_high) = below, above
     for trial in range(TRIALS):
         secant = slope_low / (slope_low - slope_high)
         length = low + (high - low) * (0.5 if trial % 3 == 2 else min(max(secant, 0.1), 0.9))

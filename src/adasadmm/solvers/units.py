@@ -1,0 +1,67 @@
+"""The units in which the augmented Lagrangian method measures: all of them change with those of the features.
+
+If the columns of X and A are multiplied by the entries of a vector S, then ``X w`` and ``A w`` remain as they are for a
+w divided by S. Everything below follows such a change, column by column, so that the method takes the same steps.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import losses
+from ..certificates import duality
+from ..linalg import products
+from ..linalg.matrices import to_scipy
+from ..problem import Problem
+
+__all__ = ["Units", "even_beta", "measured"]
+
+FIRST_BETA_Z = 0.1  # in units of slope^2 / loss at w = 0
+HOLD = 1e-4  # of the curvature at the start: keeps a step bounded if no row has curvature and there is no ridge
+TINY = float(np.finfo(float).tiny)
+
+
+class Units(NamedTuple):
+    """What a run starts from.
+
+    ``reach`` is a w_j that moves the predictions across the range of the loss at 0, ``curvature`` that of the rows'
+    envelopes at the start, ``ridge`` the diagonal to add to Newton's matrix, and ``even`` a beta with which the rows
+    of X and those of A have equal weight.
+    """
+
+    beta_z: float
+    even: float
+    reach: np.ndarray
+    curvature: np.ndarray
+    ridge: np.ndarray
+
+
+def measured(problem: Problem, sample: Problem) -> Units:
+    """The units of the parameters, from a sample; those of columns from all rows, as a sample may miss one."""
+    _, y, c = sample.rows
+    unit = float(np.mean(c * duality.slopes(sample, np.zeros(sample.n)) ** 2))
+    depth = sample.loss_at_zero  # above the least possible loss
+    if not duality.missing_conjugate(sample):
+        depth += float(losses.mean_conjugate(sample.loss, np.zeros(sample.n), y, c))
+    unit /= max(depth, TINY)
+    beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
+    curvature = beta_z * products.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
+    with_data = curvature > 0.0
+    reach = np.sqrt(FIRST_BETA_Z * depth / np.where(with_data, curvature, np.inf))
+    of_A = products.gram_diagonal(problem.A, np.ones(problem.m))
+    even = even_beta(curvature, of_A)
+    # A column without data is measured by the rows of A that it shares with columns that have some.
+    along = abs(to_scipy(problem.A)) @ reach
+    without = ~with_data & (of_A > 0.0)
+    reach[without] = np.max(along, initial=0.0) / np.sqrt(of_A[without])
+    hold = HOLD * np.where(with_data, curvature, np.where(without, even * of_A, 1.0))
+    return Units(beta_z, even, reach, curvature, np.where(problem.gamma > 0.0, problem.gamma, hold))
+
+
+def even_beta(curvature: np.ndarray, of_A: np.ndarray) -> float:
+    """The median over the columns of the curvature of the rows to that of ``A'A``: columns differ by many decades."""
+    both = (curvature > 0.0) & (of_A > 0.0)
+    return float(np.median(curvature[both] / of_A[both])) if both.any() else 1.0
