@@ -18,6 +18,7 @@ from . import losses, penalties
 from .linalg import matrices, products
 from .linalg.matrices import CSR, as_csr, as_vector, to_scipy
 from .linalg.paths import Paths, paths_of
+from .linalg.systems import System, system_for
 from .losses.gates import as_loss
 from .penalties.coupling import v_step
 from .penalties.gates import as_gamma, as_penalty, as_set
@@ -41,6 +42,7 @@ DEPENDS_ON = {
     "_inverse_B": {"A", "B"},
     "diagonal": {"source", "rows"},
     "paths": {"A"},
+    "system": {"rows", "A"},
     "v_step": {"A", "B", "penalty"},
     "w_set_split": INPUTS,
 }
@@ -397,6 +399,11 @@ class Problem:
     def paths(self) -> Paths | None:
         """The paths that the rows of A are the edges of, if they are differences along disjoint paths; else None."""
         return paths_of(self.A)
+
+    @functools.cached_property
+    def system(self) -> System:
+        """Newton's system for X and A, analysed once: its factors belong to whichever run factored it last."""
+        return system_for(self.rows.X, self.A)
 
     @functools.cached_property
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:

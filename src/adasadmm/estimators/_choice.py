@@ -18,7 +18,6 @@ from typing import NamedTuple
 from .. import losses
 from .._core.jit import is_registered
 from ..certificates.trace import Result
-from ..linalg.systems import system_for
 from ..problem import Problem
 from ..registry import SOLVERS, Tuning
 from ..solvers import ADMM, ALM, ASVRGADMM, IPM, SPDHG, AlternatingChains, ChainDP, DualGradient, Solver, check_fits
@@ -101,7 +100,7 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
         yield Choice(ALM(), f"{problem.n} rows are many more than {problem.d} features")
         yield Choice(IPM(), "ALM missed tol")
         return
-    system = system_for(problem.rows.X, problem.A)
+    system = problem.system
     iterative = system.name == "conjugate gradients"
     if system.flops > MOST_FLOPS or (iterative and not smooth):
         yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")

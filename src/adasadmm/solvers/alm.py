@@ -30,7 +30,7 @@ from ..certificates import BestDual, duality
 from ..certificates.primal import feasible_point
 from ..certificates.trace import Certificate
 from ..linalg import matrices, products
-from ..linalg.systems import System, system_for
+from ..linalg.systems import System
 from ..problem import Problem
 from . import newton
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
@@ -243,7 +243,7 @@ class AugmentedLagrangianRun(Run):
     def _newton_step(self, gradient: np.ndarray, step: int) -> np.ndarray:
         """The inverse of the second derivative of psi, times its gradient."""
         if self.system is None:
-            self.system = system_for(self.problem.rows.X, self.problem.A)
+            self.system = self.problem.system
         weights = self._curved_rows(2 ** (step // MORE_ROWS))
         self.system.factor(weights, self.beta * self._constraint_curvature(), self.units.ridge)
         self.diagonal[:] = self.system.diagonal

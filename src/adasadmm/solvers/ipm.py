@@ -19,7 +19,6 @@ from .._core.jit import is_registered
 from ..certificates import BestDual, certify, duality
 from ..certificates.trace import Certificate
 from ..linalg import products
-from ..linalg.systems import system_for
 from ..problem import Problem
 from . import ipm_steps as steps
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
@@ -113,7 +112,7 @@ class InteriorPointRun(Run):
         self.x, self.step = steps.Variables.zeros(number), steps.Step.zeros(number)
         self.inside = np.zeros(number, dtype=bool)
         self.ends = int(np.isfinite(self.terms.low).sum() + np.isfinite(self.terms.high).sum())
-        self.system = system_for(problem.rows.X, problem.A)
+        self.system = problem.system
         self.iteration, self.length = 0, 1.0
         self.best_dual = BestDual()
         self.u = self._along(self.w)
