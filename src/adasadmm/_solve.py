@@ -57,10 +57,11 @@ def solve(
     ----------
     problem : Problem
     solver : Solver
-        `AdaSADMM`, `SADMM`, `OADMM`, `RDASADMM`, `ADMM`, `ALM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`, or one of your own.
+        `AdaSADMM`, `SADMM`, `OADMM`, `RDASADMM`, `ADMM`, `ALM`, `IPM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`, or one of your
+        own.
     epochs : float, optional
-        The most passes over the rows; for `ADMM` and `ALM`, the most iterations. By default 2 for the stochastic
-        solvers, 200 for `SPDHG`, `SVRGADMM` and `ASVRGADMM`, and 1000 for `ADMM` and `ALM`.
+        The most passes over the rows; for `ADMM`, `ALM` and `IPM`, the most iterations. By default 2 for the stochastic
+        solvers, 200 for `SPDHG`, `SVRGADMM` and `ASVRGADMM`, 1000 for `ADMM` and `ALM`, and 100 for `IPM`.
     seed : int, default=0
         Determines the order of the rows.
     samples : array of row indices, optional
@@ -72,11 +73,11 @@ def solve(
         of the result.
     tol : float, optional
         Stop when the relative duality gap at a point of the trace falls below ``tol``. By default 1e-3 for the solvers
-        that know their gap (`ADMM`, `ALM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`), and no stopping for the others.
+        that know their gap (`ADMM`, `ALM`, `IPM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`), and no stopping for the others.
     trace_every : float, default=0.25
         Epochs between two points of the trace; values above 1 are rounded up. A source has at most one point per epoch,
-        since each costs a pass. For `ADMM` and `ALM` the unit is an iteration, and values below 1 mean the solver's
-        default: 10 for `ADMM`, 1 for `ALM`.
+        since each costs a pass. For `ADMM`, `ALM` and `IPM` the unit is an iteration, and values below 1 mean the
+        solver's default: 10 for `ADMM`, 1 for `ALM` and `IPM`.
     callback : callable, optional
         Called with a `Snapshot` at each point of the trace; a true return value stops the run.
     progress : bool, default=False
@@ -86,8 +87,8 @@ def solve(
     resume : bool, default=False
         Resume from the checkpoint, if there is one; the result is the same as without an interruption.
     polish : bool, default=False
-        Continue with `ALM` to a gap of 1e-8 and make the structure exact: ``A w = b`` holds exactly where v is 0. A run
-        that missed ``tol`` is not polished.
+        Continue to a gap of 1e-8, with `ALM` or with `IPM` if that is the solver, and make the structure exact:
+        ``A w = b`` holds exactly where v is 0. A run that missed ``tol`` is not polished.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def solve(
     _check_numbers(epochs, order, tol, trace_every, seed)
     _check_checkpoint(checkpoint, resume)
     if polish:
-        check_fits(ALM(), problem)
+        check_fits(_polisher(solver), problem)
     if samples is not None and solver.uses_all_rows:
         raise ValueError(f"samples must be None for {type(solver).__name__}, which uses all rows in every iteration")
     if problem.source is not None and (samples is not None or order == "replace"):
@@ -342,12 +343,17 @@ def _result(problem: Problem, run: Run, trace: Trace, status: Status, epochs: fl
     )
 
 
+def _polisher(solver: Solver) -> Solver:
+    """What continues a run to a small gap: the same method, if it shows the exact structure, else ALM."""
+    return solver if solver.uses_all_rows and solver.exact_v else ALM()
+
+
 def _polished(problem: Problem, result: Result, tol: float | None) -> Result:
     """Continue with all rows to a small gap, then make the structure exact."""
     goal = POLISHED if tol is None else min(tol, POLISHED)
     if result.run.solver.exact_v and result.run.certify().relative_gap <= goal:
         return fuse(problem, result, goal)
-    further = solve(problem, ALM(), tol=goal, epochs=POLISH_ITERATIONS, start=result)
+    further = solve(problem, _polisher(result.run.solver), tol=goal, epochs=POLISH_ITERATIONS, start=result)
     return dataclasses.replace(fuse(problem, further, goal), trace=result.trace, epochs=result.epochs)
 
 

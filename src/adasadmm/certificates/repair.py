@@ -70,7 +70,7 @@ def repair(
     rounding = 0.1 * ROUNDING * sizes(problem, s, theta)[free.chosen]
     if free.X.shape[1] == 1 and not free.A.data.any() and np.isinf([free.lower[0], free.upper[0]]).all():
         s = _balanced(free.X, weight, s)
-    near = functools.partial(into_domain, problem)
+    near, tiny = functools.partial(into_domain, problem), 0.1 * ROUNDING * largest_entry(theta)
     for _ in range(ROUNDS):
         pull, of_A = np.empty((2, free.X.shape[1]))
         products.transposed_product(free.X, weight * s, pull)
@@ -82,6 +82,7 @@ def repair(
         along, along_A = _step(free, weight * room, room_theta, missing)
         s = np.clip(s - room * along, FAR * low, FAR * high)
         theta = FAR * near((theta + room_theta * along_A) / FAR)
+    theta = np.where(np.abs(theta) > tiny, theta, 0.0)  # or q would be tested against the size of a vanished theta
     return s, theta
 
 

@@ -69,7 +69,7 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         weights, which is 1/n without weights, as in the paper.
     l2 : float, default=None
         Strength of the ridge penalty. None means the same default as for ``alpha``.
-    solver : {"auto", "alm", "admm", "ada-diag", "ada-full", "sadmm"} or Solver, default="auto"
+    solver : {"auto", "alm", "ipm", "admm", "ada-diag", "ada-full", "sadmm"} or Solver, default="auto"
         ``"auto"`` runs until the relative duality gap falls below ``tol``, and warns if it does not. It is `ALM` for up
         to 2,000 features, or `ADMM` if ``beta`` is a number. For more features it is `ASVRGADMM` or `SPDHG`, followed
         by `ALM` if these miss ``tol``. For rows on Dask workers it is `ADMM`; for other sources and in `partial_fit` it

@@ -1,8 +1,8 @@
 """A primal-dual interior-point method: few iterations, each with one Newton system, whatever the penalty's strength.
 
 Losses and penalties with kinks, and bounds, are box terms (`box_terms`); all other losses enter by their second
-derivatives. Newton's matrix is always ``X' diag X + A' diag A + diag``, so it is solved by whichever factorisation is the
-cheapest for the shapes at hand (`linalg.systems`). Each iteration is a predictor and a corrector step of Mehrotra's.
+derivatives. Newton's matrix is always ``X' diag X + A' diag A + diag``, so it is solved by whichever factorisation is
+the cheapest for the shapes at hand (`linalg.systems`). Each iteration takes Mehrotra's predictor and corrector.
 """
 
 from __future__ import annotations
@@ -10,47 +10,53 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import is_registered
-from ..certificates import BestDual, certify, duality
+from ..certificates import BestDual, certify
 from ..certificates.trace import Certificate
 from ..linalg import products
 from ..problem import Problem
 from . import ipm_steps as steps
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .box_terms import curvature_of, loss_pieces, penalty_pieces, terms_of
+from .ipm_units import units_of
 from .work import Iterations, Work
 
 __all__ = ["IPM", "InteriorPointRun"]
 
-TINY = float(np.finfo(float).tiny)
-TO_BOUNDARY = 0.99
+TO_BOUNDARY = 0.99  # of the way to the boundary
 FIRST_GAP = 10.0  # times the loss at 0 is the first complementarity, if the loss has kinks
-LEAST_OF_COST, LEAST, MOST_GROWTH = 0.1, 1e-3, 10.0
-SMALL = 1e-3
+MOST = 1e300
+BEHIND, LEAST = (
+    0.1,
+    1e-3,
+)  # of what the other conditions may cost, after and before the predictor: least complementarity
+MOST_GROWTH = 10.0  # of complementarity in one iteration
+SMALL = 1e-3  # of its reach: a coordinate below this counts as of this size
 CURVED = 3.0  # times the expected change of the slope along a step is the most that is accepted
 HALVINGS = 40
-SHORT, MORE_DAMPING, LESS_DAMPING, LEAST_DAMPING = 0.3, 10.0, 0.1, 1e-6
-HOLD, HOLD_EMPTY = 1e-12, 1e-8  # of the first diagonal: the proximal term of coordinates without a ridge, without data
-HARDEST, SOFTEST, SOFTER, HARDER = 1e-14, 1e-6, 100.0, 0.3
-HARMFUL, REFINED = 0.1, 1e-3
-REFINEMENTS, ATTEMPTS = 3, 4
+SHORT = 0.3  # of the length to the boundary: for a shorter step, the next one is damped
+LEAST_DAMPING, MORE_DAMPING, LESS_DAMPING = 1e-6, 10.0, 0.1
+HARDEST, SOFTEST, SOFTER, HARDER = 1e-14, 1e-6, 100.0, 0.3  # the least J, in units of the row's softness
+REFINED, HARMFUL = 1e-3, 0.1  # of complementarity: what rounding errors may cost, and what makes the rows softer
+REFINEMENTS, ATTEMPTS = 3, 5
 ARRAYS = ("w", "v", "u", "duals", "slopes", "residual")
-NUMBERS = ("iteration", "gap", "length", "soft", "damping")
+NUMBERS = ("iteration", "gap", "length", "soft", "damping", "careful")
 
 
 @dataclasses.dataclass(frozen=True)
 class IPM(Solver):
     """A primal-dual interior-point method, for small and medium problems, to any accuracy.
 
-    It needs 7 to 30 iterations, each with one Newton system. It is the method of choice where features are as many as
-    rows or more; where rows are many more than features, `ALM` is faster. The loss must be piecewise linear or quadratic
-    (`Hinge`, `SquaredHinge`, `Quantile`, `EpsilonInsensitive`, `Huber`), or have a ``losses.second``. The penalty must
-    be `L1`, `ElasticNet`, `L2Squared`, `Zero`, `NonNegative`, `Box`, or a `Stack` of these, and B = -I.
+    It takes about 5 to 20 iterations, each with one Newton system, however strong the penalty is. Use it for as many
+    features as rows, or more; for many more rows than features, `ALM` is faster. It has no settings, and needs B = -I.
+
+    The loss must be `Hinge`, `SquaredHinge`, `Huber`, `Quantile` or `EpsilonInsensitive`, or have a ``losses.second``.
+    The penalty must be `L1`, `ElasticNet`, `L2Squared`, `Zero`, `NonNegative`, `Box`, or a `Stack` of these.
 
     References
     ----------
@@ -95,70 +101,58 @@ class IPM(Solver):
         return InteriorPointRun(problem, self, start)
 
 
+class Smooth(NamedTuple):
+    """The second derivatives and the slopes of the smooth parts of the objective, for each entry of u."""
+
+    curved: np.ndarray
+    slopes: np.ndarray
+
+
+class Direction(NamedTuple):
+    """A direction of w and of u, what it leaves of the residual, and the length to the boundary."""
+
+    dw: np.ndarray
+    du: np.ndarray
+    left: np.ndarray
+    most: float
+
+
 class InteriorPointRun(Run):
     """The interior-point method on one problem. ``u`` holds ``X w`` and after it ``A w - b``.
 
-    ``duals`` holds the multiplier of each entry of u: a slope of the row's weighted loss, or ``-theta``.
+    ``duals`` holds the multiplier of each entry of u: a slope of the row's weighted loss, or an entry of ``-theta``.
+    ``residual`` is the gradient of the Lagrangian, for slopes as Newton's step foresaw them (``slopes``).
     """
 
     def __init__(self, problem: Problem, solver: Solver, start: Point) -> None:
         self.problem, self.solver = problem, solver
         self.w, self.v = start.w.copy(), start.v.copy()
         self.weight = problem.rows.c / problem.n
-        self.terms = terms_of(problem)
+        self.terms, self.curvature = terms_of(problem), curvature_of(problem)
         self.smooth = not loss_pieces(problem.loss, problem.rows.y[:0])
-        self.curvature = curvature_of(problem)
         number = len(self.terms.row)
         self.x, self.step = steps.Variables.zeros(number), steps.Step.zeros(number)
         self.inside = np.zeros(number, dtype=bool)
         self.ends = int(np.isfinite(self.terms.low).sum() + np.isfinite(self.terms.high).sum())
         self.system = problem.system
-        self.iteration, self.length = 0, 1.0
+        self.careful = self.system.name == "conjugate gradients"  # if not, solutions are only refined together with dt
+        self.units = units_of(problem)
+        self.iteration, self.length, self.soft, self.damping = 0, 1.0, HARDEST, 0.0
         self.best_dual = BestDual()
-        self.u = self._along(self.w)
-        self.u[problem.n :] -= problem.b
         self._begin()
 
     def _begin(self) -> None:
-        """The first t, p and q, in the units of the problem."""
+        """The first u, t, p and q, and the multipliers that belong to them."""
         problem, n = self.problem, self.problem.n
-        slopes = duality.slopes(problem, np.zeros(n))
-        depth = problem.loss_at_zero  # above the least possible loss
-        if not duality.missing_conjugate(problem):
-            depth += float(losses.mean_conjugate(problem.loss, np.zeros(n), *problem.rows[1:]))
-        unit = float(np.mean(problem.rows.c * slopes**2)) / max(depth, TINY)
-        self.solved = (
-            depth <= 0.0 and not self.w.any() and problem.penalty_value(-problem.b) <= 0.0 and not problem.b.any()
-        )
-        unit = unit if 0.0 < unit < math.inf else 1.0
-        depth = depth if 0.0 < depth < math.inf else 1.0
-        curvature = unit * products.gram_diagonal(problem.rows.X, self.weight)
-        data = curvature > 0.0
-        self.units, self.damping = curvature, 0.0
-        most = float(np.max(curvature, initial=0.0)) or 1.0
-        reach = np.sqrt(depth / np.where(data, curvature, most))
-        with np.errstate(divide="ignore"):
-            of_rows = np.where(self.weight > 0.0, np.sqrt(depth / (unit * self.weight)), 1.0)
-        self.reach = np.concatenate([of_rows, _absolute_product(problem, reach)])
-        self.reach[self.reach == 0.0] = 1.0
-        self.reach_of_w = reach
-        self.gap = (1.0 if self.smooth else FIRST_GAP) * depth + min(problem.penalty_value(-problem.b), 1e300)
-        steps.start(self.terms, self.x, self.u, self.reach, self._sigma())
-        self.stiff, self.soft = self.reach**2 / depth, HARDEST
-        diagonal = curvature + products.gram_diagonal(problem.A, 1.0 / self.stiff[n:])
-        hold = np.where(data, HOLD, HOLD_EMPTY) * np.where(diagonal > 0.0, diagonal, 1.0 / HOLD_EMPTY)
-        self.hold = np.where(problem.gamma > 0.0, 0.0, hold)
-        self.slopes, self.held = np.zeros(n), self.hold
-        self.duals = np.zeros_like(self.u)
-        if self.smooth:
-            self.slopes[:] = self.weight * duality.slopes(problem, self.u[:n])
-            self.duals[:n] = self.slopes
-        self.duals[n:] = self.curvature * self.u[n:]
-        steps.add_duals(self.terms, self.x.t, self.duals)
+        self.u = self._along(self.w)
+        self.u[n:] -= problem.b
+        penalty = problem.penalty_value(-problem.b)
+        self.gap = (1.0 if self.smooth else FIRST_GAP) * (self.units.depth or 1.0) + min(penalty, MOST)
+        self.solved = self.units.depth == 0.0 and not self.w.any() and not problem.b.any()
+        steps.start(self.terms, self.x, self.u, self.units.reach, self.gap / max(1, self.ends))
+        self.slopes, self.duals = self._smooth().slopes[:n], np.empty_like(self.u)
+        self._set_duals()
         self.residual = self._back(self.duals) + problem.gamma * self.w
-
-    def _sigma(self) -> float:
-        return self.gap / max(1, self.ends)
 
     # --- iterations --------------------------------------------------------------------------------------------------
 
@@ -170,68 +164,95 @@ class InteriorPointRun(Run):
                 self._iterate()
 
     def _iterate(self) -> None:
-        """One predictor and one corrector step with the same matrix, which is softened if rounding errors are large."""
-        n = self.problem.n
-        curved, slopes = self._rows()
-        residual = self._residual(slopes)
+        """A step along Newton's direction; its matrix is softened if rounding errors would be large."""
+        smooth = self._smooth()
+        residual = self._residual(smooth)
         for _ in range(ATTEMPTS):
-            dw, du, left, most = self._newton(residual, curved)
-            if self._cost(left) <= HARMFUL * self.gap:
+            way = self._direction(residual, smooth)
+            if self._cost(way.left) <= HARMFUL * self.gap:
                 self.soft = max(HARDER * self.soft, HARDEST)
                 break
-            self.soft = min(SOFTER * self.soft, SOFTEST)
-        most = min(1.0, TO_BOUNDARY * most)
-        length = self._safe(du, slopes, curved, most)
-        if length < SHORT * most:
+            if self.careful:
+                self.soft = min(SOFTER * self.soft, SOFTEST)
+            self.careful = True
+        most = min(1.0, TO_BOUNDARY * way.most)
+        self.length = self._safe_length(way.du, smooth, most)
+        self.residual[:] = residual + self.length * (way.left - residual - self.held * way.dw)
+        if self.length < SHORT * most:
             self.damping = max(MORE_DAMPING * self.damping, LEAST_DAMPING)
         else:
             self.damping = LESS_DAMPING * self.damping if self.damping > LEAST_DAMPING else 0.0
-        self.w += length * dw
-        self.u += length * du
-        self.gap = steps.move(self.terms, self.x, self.step, length, self.inside)
-        self.length = length
-        self.residual[:] = residual + length * (left - residual - self.held * dw)
-        self.slopes[:] = slopes[:n] + length * curved[:n] * du[:n]
-        self.duals[:n] = self.slopes
-        self.duals[n:] = self.curvature * self.u[n:]
-        steps.add_duals(self.terms, self.x.t, self.duals)
+        self._move(way, smooth)
+
+    def _move(self, way: Direction, smooth: Smooth) -> None:
+        """Take the step, and show the pattern of zeros in v."""
+        n = self.problem.n
+        self.w += self.length * way.dw
+        self.u += self.length * way.du
+        self.slopes[:] = smooth.slopes[:n] + self.length * smooth.curved[:n] * way.du[:n]
+        self.gap = steps.move(self.terms, self.x, self.step, self.length, self.inside)
+        self._set_duals()
         self.v[:] = self.u[n:]
         steps.settle(self.terms, self.inside, n, self.v)
 
-    def _newton(self, residual: np.ndarray, curved: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """The direction dw and du, what is left of the residual, and the length to the boundary."""
-        n, step = self.problem.n, self.step
-        weight, pull, stiff = curved.copy(), np.zeros_like(curved), self.soft * self.stiff
+    def _set_duals(self) -> None:
+        """The multipliers of the rows: slopes of the smooth parts, and the t of all terms."""
+        n = self.problem.n
+        self.duals[:n], self.duals[n:] = self.slopes, self.curvature * self.u[n:]
+        steps.add_duals(self.terms, self.x.t, self.duals)
+
+    # --- Newton's direction ------------------------------------------------------------------------------------------
+
+    def _direction(self, residual: np.ndarray, smooth: Smooth) -> Direction:
+        """Mehrotra's predictor and corrector, with one matrix."""
+        n, step, curved = self.problem.n, self.step, smooth.curved
+        weight, pull, soft = curved.copy(), np.zeros_like(curved), self.soft * self.units.softness
         step.over_a[:], step.over_b[:] = 0.0, 0.0
-        steps.assemble(self.terms, self.x, self.u, step, 0.0, stiff, weight, pull)
-        # The proximal term of each coordinate: it changes the steps, and not where they lead to.
-        self.held = math.sqrt(self.soft / HARDEST) * self.hold + self.damping * self.units
+        steps.assemble(self.terms, self.x, self.u, step, 0.0, soft, weight, pull)
+        # The proximal term of each coordinate changes the steps, but not where they lead to.
+        self.held = math.sqrt(self.soft / HARDEST) * self.units.hold + self.damping * self.units.curvature
         self.system.factor(weight[:n], weight[n:], self.problem.gamma + self.held)
         dw, du = self._solution(residual + self._back(pull))
         steps.turn(self.terms, du, step)
         sigma = 0.0
         if self.ends:
-            length = min(1.0, steps.direct(self.terms, self.x, step, 0.0))
-            before = self._sigma()
-            after = steps.complementarity(self.terms, self.x, step, length) / self.ends
-            sigma = before * min(1.0, max(after / before, 0.0)) ** 3
-            # Newton's matrix would become singular if complementarity ran ahead of stationarity.
-            least = (LEAST_OF_COST * (1.0 - length) + LEAST) * self._cost(self.residual)
-            sigma = max(sigma, min(least / self.ends, MOST_GROWTH * before))
+            sigma = self._centre()
             pull, unused = np.zeros_like(curved), np.zeros_like(curved)
-            steps.assemble(self.terms, self.x, self.u, step, sigma, stiff, unused, pull)
+            steps.assemble(self.terms, self.x, self.u, step, sigma, soft, unused, pull)
             dw, du = self._solution(residual + self._back(pull))
             steps.turn(self.terms, du, step)
+        dw, du, left = self._refined(residual, curved, dw, du)
+        return Direction(dw, du, left, steps.direct(self.terms, self.x, step, sigma))
+
+    def _centre(self) -> float:
+        """The sigma of the corrector, from the predictor's step.
+
+        Newton's matrix would become singular if complementarity ran ahead of the other conditions.
+        """
+        length = min(1.0, steps.direct(self.terms, self.x, self.step, 0.0))
+        after = steps.complementarity(self.terms, self.x, self.step, length)
+        wanted = self.gap * min(1.0, max(after / self.gap, 0.0)) ** 3
+        others = self._cost(self.residual) + steps.cost_of_gaps(self.terms, self.x, self.u)
+        least = (BEHIND * (1.0 - length) + LEAST) * others
+        return max(wanted, min(least, MOST_GROWTH * self.gap)) / self.ends
+
+    def _solution(self, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        dw = -(self.system.solve(rhs) if self.careful else self.system.approximate(rhs))
+        return dw, self._along(dw)
+
+    def _refined(
+        self, residual: np.ndarray, curved: np.ndarray, dw: np.ndarray, du: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Iterative refinement of dw together with dt: dt alone would lose digits where J is small."""
         left = self._left(residual, curved, dw, du)
         for _ in range(REFINEMENTS):
-            cost = self._cost(left)
-            if cost <= REFINED * self.gap:
+            if self._cost(left) <= REFINED * self.gap:
                 break
             more, change = self._solution(left)
             dw, du = dw + more, du + change
-            steps.amend(self.terms, change, step)
+            steps.amend(self.terms, change, self.step)
             left = self._left(residual, curved, dw, du)
-        return dw, du, left, steps.direct(self.terms, self.x, step, sigma)
+        return dw, du, left
 
     def _left(self, residual: np.ndarray, curved: np.ndarray, dw: np.ndarray, du: np.ndarray) -> np.ndarray:
         """What a direction leaves of the residual: 0 but for rounding errors."""
@@ -239,42 +260,28 @@ class InteriorPointRun(Run):
         steps.add_duals(self.terms, self.step.dt, pull)
         return residual + self._back(pull) + (self.problem.gamma + self.held) * dw
 
-    def _solution(self, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        dw = -self.system.solve(rhs)
-        return dw, self._along(dw)
-
-    def _residual(self, slopes: np.ndarray) -> np.ndarray:
+    def _residual(self, smooth: Smooth) -> np.ndarray:
         """The gradient of the Lagrangian: what the last step left, and the change of slopes that it did not foresee."""
         if not self.smooth:
             return self.residual.copy()
         moved = np.empty(self.problem.d)
-        products.transposed_product(self.problem.rows.X, slopes[: self.problem.n] - self.slopes, moved)
+        products.transposed_product(self.problem.rows.X, smooth.slopes[: self.problem.n] - self.slopes, moved)
         return self.residual + moved
 
     def _cost(self, residual: np.ndarray) -> float:
-        """What a residual of the gradient may cost the dual value."""
+        """What a residual may cost the dual value."""
         gamma, residual = self.problem.gamma, np.abs(residual)
-        cost = residual * (np.abs(self.w) + SMALL * self.reach_of_w)
+        cost = residual * (np.abs(self.w) + SMALL * self.units.reach_of_w)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return float(np.sum(np.minimum(cost, np.where(gamma > 0.0, residual**2 / (2.0 * gamma), np.inf))))
+            return float(np.sum(np.where(gamma > 0.0, np.minimum(cost, residual**2 / (2.0 * gamma)), cost)))
 
-    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """The second derivatives and the slopes of the smooth parts, for each entry of u."""
-        n = self.problem.n
-        weight, pull = np.zeros_like(self.u), np.zeros_like(self.u)
-        if self.smooth:
-            losses.derivatives(self.problem.loss, self.u[:n], self.problem.rows.y, self.weight, pull[:n], weight[:n])
-        weight[n:] = self.curvature
-        pull[n:] = self.curvature * self.u[n:]
-        return weight, pull
-
-    def _safe(self, du: np.ndarray, pull: np.ndarray, weight: np.ndarray, length: float) -> float:
+    def _safe_length(self, du: np.ndarray, smooth: Smooth, length: float) -> float:
         """A length at which the slope of the loss along the step has changed about as its second derivatives say."""
         if not self.smooth:
             return length
         n = self.problem.n
         dz, slopes = du[:n], np.empty(n)
-        first, curvature = float(pull[:n] @ dz), float(weight[:n] @ (dz * dz))
+        first, curvature = float(smooth.slopes[:n] @ dz), float(smooth.curved[:n] @ (dz * dz))
         for _ in range(HALVINGS):
             losses.all_slopes(self.problem.loss, self.u[:n] + length * dz, self.problem.rows.y, slopes)
             change = float((self.weight * slopes) @ dz) - first
@@ -282,6 +289,15 @@ class InteriorPointRun(Run):
                 return length
             length *= 0.5
         return length
+
+    def _smooth(self) -> Smooth:
+        n = self.problem.n
+        curved, slopes = np.zeros_like(self.u), np.zeros_like(self.u)
+        if self.smooth:
+            losses.derivatives(self.problem.loss, self.u[:n], self.problem.rows.y, self.weight, slopes[:n], curved[:n])
+        curved[n:] = self.curvature
+        slopes[n:] = self.curvature * self.u[n:]
+        return Smooth(curved, slopes)
 
     def _along(self, w: np.ndarray) -> np.ndarray:
         """``X w`` and after it ``A w``."""
@@ -358,10 +374,3 @@ class InteriorPointRun(Run):
             fork.best_dual = copy.copy(self.best_dual)
         fork.done, fork.seconds = self.done, self.seconds
         return fork
-
-
-def _absolute_product(problem: Problem, x: np.ndarray) -> np.ndarray:
-    """``|A| x``."""
-    out: Any = np.empty(problem.m)
-    products.product(problem.A._replace(data=np.abs(problem.A.data)), x, out)
-    return out

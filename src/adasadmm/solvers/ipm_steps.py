@@ -8,9 +8,9 @@ An iteration replaces both zeros by sigma > 0. With ``a = high - t`` and ``b = t
 
     J dt = du + G,    J = flex + p/a + q/b,    G = u - kink - flex t - sigma/a + sigma/b,
 
-so that the term adds 1/J to the weight of its row in Newton's matrix, and t + G/J to the row's pull. An infinite end
-has no p or no q. Where both ends are infinite the term is an equation, and J is a small positive number: this makes the
-step one of the method of multipliers.
+so that the term adds 1/J to the weight of its row in Newton's matrix, and G/J to the row's pull. An infinite end
+has no p or no q. The small number ``soft`` of its row is added to J: Newton's matrix stays regular, and the limit does
+not change, as in the method of multipliers. If both ends are infinite, the term is an equation, and J is that number.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ __all__ = [
     "amend",
     "assemble",
     "complementarity",
+    "cost_of_gaps",
     "direct",
     "move",
     "settle",
@@ -98,11 +99,11 @@ def start(terms: Terms, x: Variables, u, reach, sigma):
 
 
 @compiled
-def assemble(terms: Terms, x: Variables, u, step: Step, sigma, stiff, weight, pull):
-    """J and G of each term; add its part to the weight and to the pull of its row."""
+def assemble(terms: Terms, x: Variables, u, step: Step, sigma, soft, weight, pull):
+    """J and G of each term; add 1/J to the weight and G/J to the pull of its row."""
     for k in range(len(x.t)):
         row, flex = terms.row[k], terms.flex[k]
-        J = flex + stiff[row]
+        J = flex + soft[row]
         G = u[row] - terms.kink[k] - flex * x.t[k]
         if math.isfinite(terms.high[k]):
             J += x.p[k] / x.a[k]
@@ -171,6 +172,19 @@ def settle(terms: Terms, inside, n, v):
                 v[row] = max(v[row], terms.kink[k])
             elif math.isinf(terms.high[k]):
                 v[row] = min(v[row], terms.kink[k])
+
+
+@compiled
+def cost_of_gaps(terms: Terms, x: Variables, u):
+    """What the errors of u - kink - flex t = p - q may cost the primal value."""
+    total = 0.0
+    for k in range(len(x.t)):
+        error = u[terms.row[k]] - terms.kink[k] - terms.flex[k] * x.t[k] - x.p[k] + x.q[k]
+        slope = abs(x.t[k])
+        if math.isfinite(terms.high[k]) and math.isfinite(terms.low[k]):
+            slope = max(x.a[k], x.b[k])
+        total += abs(error) * slope
+    return total
 
 
 @compiled
