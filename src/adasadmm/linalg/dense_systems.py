@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+import scipy.linalg.blas
 
+from .._core.threads import side_by_side
 from . import products
 from .gram_factor import GramFactor
 from .matrices import CSR, Dense, dense_block, taken
@@ -85,8 +87,13 @@ class RowSpace(System):
 
 
 def _squares(V: np.ndarray) -> np.ndarray:
-    """``V V'``."""
-    return products.gram(Dense(np.ascontiguousarray(V.T)), np.ones(V.shape[1]))
+    """``V'V``, in pieces on all cores."""
+
+    def of_piece(rows: slice) -> np.ndarray:
+        return scipy.linalg.blas.dsyrk(1.0, V[rows].T)
+
+    upper: np.ndarray = sum(side_by_side(of_piece, products.pieces(Dense(V))))  # type: ignore[assignment]
+    return np.triu(upper) + np.triu(upper, 1).T
 
 
 def cholesky(matrix: np.ndarray) -> np.ndarray:
