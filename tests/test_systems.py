@@ -1,5 +1,8 @@
 """Newton's system by structure, against a dense solution."""
 
+import tracemalloc
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -99,3 +102,146 @@ def test_every_way_gives_the_solution(graph, kind, intercept, shape):
             off = np.linalg.norm(size * (found - expected)) / np.linalg.norm(size * expected)
             assert off <= (1e-8 if kindly else 1e-3) or system.name == "conjugate gradients", system.name
             np.testing.assert_allclose(system.diagonal, np.diag(M), rtol=1e-10)
+
+
+# --- extreme weights -------------------------------------------------------------------------------------------------
+
+
+def exact_solution(M, rhs):
+    """Gaussian elimination in rational numbers."""
+    rows = [[*row, Fraction(value)] for row, value in zip(M, rhs, strict=True)]
+    for k in range(len(rows)):
+        for i in range(k + 1, len(rows)):
+            factor = rows[i][k] / rows[k][k]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
+    x = [Fraction(0)] * len(rows)
+    for k in reversed(range(len(rows))):
+        x[k] = (rows[k][-1] - sum(rows[k][j] * x[j] for j in range(k + 1, len(rows)))) / rows[k][k]
+    return np.array([float(value) for value in x])
+
+
+def exact_matrix(matrices, ridge):
+    """``sum_k G' diag(weights) G + diag(ridge)`` in rational numbers."""
+    d = len(ridge)
+    M = [[Fraction(ridge[i]) if i == j else Fraction(0) for j in range(d)] for i in range(d)]
+    for G, weights in matrices:
+        for row, weight in zip(G, weights, strict=True):
+            for i in np.flatnonzero(row):
+                for j in np.flatnonzero(row):
+                    M[i][j] += Fraction(weight) * Fraction(row[i]) * Fraction(row[j])
+    return M
+
+
+@pytest.mark.parametrize("graph", ["chain", "grid", "random", "fused and sparse"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_graph_beside_a_diagonal_is_accurate_in_each_entry(graph, seed):
+    """M itself, formed in floating point, would not even be positive definite."""
+    random = np.random.default_rng(seed)
+    d = 16
+    X, A = rows_of("diagonal", d, d, seed), as_csr(GRAPHS[graph](d), "A")
+    rows, edges = (10.0 ** random.uniform(-10.0, 10.0, length) for length in (d, A.shape[0]))
+    ridge, rhs = 10.0 ** random.uniform(-12.0, -8.0, d), random.uniform(0.0, 1.0, d)
+    M = exact_matrix([(plain(X).toarray(), rows), (to_scipy(A).toarray(), edges)], ridge)
+    system = systems.system_for(X, A)
+    system.factor(rows, edges, ridge)
+    np.testing.assert_allclose(system.approximate(rhs), exact_solution(M, rhs), rtol=1e-12)
+    np.testing.assert_allclose(system.solve(rhs), exact_solution(M, rhs), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_trends_with_strong_weights_are_accurate(seed):
+    random = np.random.default_rng(seed)
+    d = 14
+    X, A = rows_of("diagonal", d, d, seed), as_csr(trend(d), "A")
+    rows, edges, ridge = np.full(d, 1.0 / d), 10.0 ** random.uniform(-8.0, 14.0, d - 2), np.zeros(d)
+    rhs = random.standard_normal(d)
+    system = systems.system_for(X, A)
+    assert system.name == "t-space"
+    system.factor(rows, edges, ridge)
+    M = exact_matrix([(plain(X).toarray(), rows), (to_scipy(A).toarray(), edges)], ridge)
+    expected = exact_solution(M, rhs)
+    np.testing.assert_allclose(system.solve(rhs), expected, atol=1e-9 * np.abs(expected).max())
+
+
+# --- no ridge --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_more_features_than_rows_without_ridge(kind, intercept):
+    """The graph has three components, of which one is a single node: data alone fix the level of each."""
+    random = np.random.default_rng(0)
+    n, d = 25, 301
+    X = rows_of("dense", n, d) if kind == "dense" else as_rows(sp.random_array((n, d), density=0.3, rng=random))
+    A = as_csr(sp.hstack([sp.block_diag([chain(100), chain(200)]), sp.csr_array((298, 1 + intercept))]), "A")
+    X = WithIntercept(X) if intercept else X
+    rows, edges = 10.0 ** random.uniform(-3.0, 3.0, n), 10.0 ** random.uniform(-3.0, 3.0, 298)
+    ridge, rhs = np.zeros(d + intercept), random.standard_normal(d + intercept)
+    M = matrix_of(X, A, rows, edges, ridge)
+    expected = np.linalg.solve(M, rhs)
+    for system in every_system(X, A):
+        if system.name == "conjugate gradients":
+            continue
+        system.factor(rows, edges, ridge)
+        np.testing.assert_allclose(system.solve(rhs), expected, atol=1e-6 * np.abs(expected).max(), err_msg=system.name)
+
+
+def test_zero_weights_and_empty_columns_with_a_weak_ridge():
+    random = np.random.default_rng(0)
+    X, A = as_rows(np.where(np.arange(40) == 7, 0.0, random.standard_normal((10, 40)))), as_csr(grid(40), "A")
+    rows, edges, ridge = np.ones(10), np.ones(A.shape[0]), np.full(40, 1e-8)
+    rows[3:6], edges[::2] = 0.0, 0.0
+    M, rhs = matrix_of(X, A, rows, edges, ridge), random.standard_normal(40)
+    for system in every_system(X, A):
+        system.factor(rows, edges, ridge)
+        if system.name != "conjugate gradients":  # which is for large problems
+            x = system.solve(rhs)
+            assert np.linalg.norm(M @ x - rhs) <= 1e-6 * np.linalg.norm(rhs), system.name
+
+
+@pytest.mark.parametrize("X", [sp.csr_array((3, 0)), sp.eye_array(3), np.ones((3, 1))], ids=["none", "diagonal", "one"])
+def test_hardly_any_features(X):
+    X = WithIntercept(as_rows(X))
+    A = as_csr(sp.csr_array((0, X.shape[1])), "A")
+    system = systems.system_for(X, A)
+    ridge = np.append(np.ones(X.shape[1] - 1), 0.0)
+    system.factor(np.ones(3), np.empty(0), ridge)
+    M = matrix_of(X, A, np.ones(3), np.empty(0), ridge)
+    np.testing.assert_allclose(system.solve(np.ones(len(M))), np.linalg.solve(M, np.ones(len(M))), atol=1e-9)
+
+
+# --- choice and memory -----------------------------------------------------------------------------------------------
+
+D = 20_000
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "kind, n, graph, name",
+    [
+        ("diagonal", D, chain, "sparse"),
+        ("diagonal", D, trend, "t-space"),
+        ("diagonal", D, grid, "sparse"),
+        ("dense", 20, random_graph, "n-space"),
+        ("text", 3000, chain, "conjugate gradients"),
+    ],
+    ids=["chain", "trend", "grid", "n-space", "text"],
+)
+def test_no_square_array_of_many_features_is_made(kind, n, graph, name):
+    random = np.random.default_rng(0)
+    if kind == "text":
+        X = as_rows(sp.csr_array((random.uniform(size=90 * n), random.integers(0, D, (90 * n)), 90 * np.arange(n + 1))))
+        X = X._replace(columns=D)
+    else:
+        X = rows_of(kind, n, D)
+    A = as_csr(graph(D), "A")
+    rhs = random.standard_normal(D)
+    tracemalloc.start()
+    system = systems.system_for(X, A)
+    system.factor(np.full(n, 1.0 / n), np.ones(A.shape[0]), np.full(D, 1e-2))
+    x = system.solve(rhs)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert system.name == name
+    assert peak < 8 * D * D / 20
+    assert np.linalg.norm(system.times(x) - rhs) <= 1e-8 * np.linalg.norm(rhs)

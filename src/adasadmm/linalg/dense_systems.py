@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+import scipy.linalg.blas
 
+from .._core.threads import side_by_side
 from . import products
 from .gram_factor import GramFactor
 from .matrices import CSR, Dense, dense_block, taken
@@ -13,7 +15,7 @@ from .system import System
 
 __all__ = ["DenseSystem", "RowSpace", "cholesky"]
 
-WEAK = 1e-10  # least ridge in n-space where there is none, relative to the curvature of the rows
+WEAK, LEAST = 1e-8, 1e-13  # the ridge in n-space where there is none, and where there is one: of the curvature of rows
 MORE_DIAGONAL = 0.0, 1e-13, 1e-10, 1e-7
 
 
@@ -45,7 +47,8 @@ class RowSpace(System):
     """Woodbury's formula over a sparse factor of ``S = A' diag(edges) A + diag(ridge)``; the dense matrix is n x n.
 
     With ``R = diag(rows)^{1/2}``: ``M^{-1} = S^{-1} - S^{-1} X'R (I + R X S^{-1} X'R)^{-1} R X S^{-1}``. S may be
-    singular if there is no ridge; a weak one then takes its place, and refinement corrects the error.
+    singular if there is no ridge; a weak one then takes its place, and refinement corrects the error. With a still
+    weaker one, cancellation would cost more than is gained.
     """
 
     name = "n-space"
@@ -55,17 +58,12 @@ class RowSpace(System):
         self.base = GramFactor([A], pattern)
 
     def prepare(self) -> None:
-        weak = WEAK * np.where(self.of_rows > 0.0, self.of_rows, self.of_rows.max(initial=0.0) or 1.0)
-        self.base.factor([self.edges], np.where(self.ridge > 0.0, self.ridge, weak))
+        sizes = np.where(self.of_rows > 0.0, self.of_rows, self.of_rows.max(initial=0.0) or 1.0)
+        self.base.factor([self.edges], np.maximum(self.ridge, np.where(self.ridge > 0.0, LEAST, WEAK) * sizes))
         self.used = np.flatnonzero(self.rows)
         self.roots = np.sqrt(self.rows[self.used])
-        every = slice(0, len(self.rows))
-        X = (
-            dense_block(self.X, every)
-            if len(self.used) == len(self.rows)
-            else dense_block(taken(self.X, self.used), every)
-        )
-        half = self.base.half_solve(X)
+        X = self.X if len(self.used) == len(self.rows) else taken(self.X, self.used)
+        half = self.base.half_solve(dense_block(X, slice(0, len(self.used))))
         matrix = _squares(half) * np.outer(self.roots, self.roots)
         matrix[np.diag_indices_from(matrix)] += 1.0
         self.scale = 1.0 / np.sqrt(np.diag(matrix))
@@ -85,8 +83,13 @@ class RowSpace(System):
 
 
 def _squares(V: np.ndarray) -> np.ndarray:
-    """``V V'``."""
-    return products.gram(Dense(np.ascontiguousarray(V.T)), np.ones(V.shape[1]))
+    """``V'V``, in pieces on all cores."""
+
+    def of_piece(rows: slice) -> np.ndarray:
+        return scipy.linalg.blas.dsyrk(1.0, V[rows].T)
+
+    upper: np.ndarray = sum(side_by_side(of_piece, products.pieces(Dense(V))))  # type: ignore[assignment]
+    return np.triu(upper) + np.triu(upper, 1).T
 
 
 def cholesky(matrix: np.ndarray) -> np.ndarray:

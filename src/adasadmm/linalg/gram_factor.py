@@ -82,7 +82,7 @@ class GramFactor:
         return self.scale * self.sparse.solve(self.scale * rhs)
 
     def half_solve(self, rows: np.ndarray) -> np.ndarray:
-        """``rows F^{-T}`` up to a permutation, where ``F F'`` is the matrix."""
+        """``F^{-1} rows'`` up to a permutation, where ``F F'`` is the matrix."""
         return self.sparse.half_solve(rows if self.exact else rows * self.scale)
 
 

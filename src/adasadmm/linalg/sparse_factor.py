@@ -1,6 +1,6 @@
 """``L D L'`` of a sparse symmetric positive definite matrix: one pattern, many values.
 
-Consecutive columns of L with the same rows form a *supernode*, stored as a dense block, so that the inner loops run
+Consecutive columns of L with nearly the same rows form a *supernode*, stored as a dense block, so that inner loops run
 over contiguous memory. `analyse` finds order and pattern; a `SparseFactor` then factors any values on that pattern.
 
 A symmetric matrix whose off-diagonal entries are <= 0 and whose row sums are >= 0 (a graph Laplacian plus a diagonal)
@@ -14,15 +14,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._core.jit import compiled
+from .._core.jit import compiled, inlined
 from .._core.threads import side_by_side
+from .dense import AS_IT_IS, ONE, TRANSPOSED, ZERO, dgemm, dot
 from .ordering import minimum_degree
 
 __all__ = ["SparseFactor", "Symbolic", "analyse"]
 
 NONE = -1
 WIDEST = 64  # columns of a supernode
+FEW_ZEROS, ZEROS = 16, 0.25  # that a supernode may store, or this fraction of its entries
 PANEL = 16  # right-hand sides that are solved together
+WORTH_BLAS = 4000  # multiplications from which a call of BLAS is faster than a loop
+SMALLEST = 1e-300
 LEAST_PIVOT = 1e-14  # of the diagonal entry; a smaller pivot is rounding error
 
 
@@ -66,7 +70,8 @@ def analyse(indptr: np.ndarray, indices: np.ndarray, most: float = np.inf) -> Sy
             order = order[postorder(parent)]
     starts = np.flatnonzero(supernode_starts(parent, counts))
     first = np.append(starts, len(order))
-    width, height = np.diff(first), counts[starts] + 1
+    width = np.diff(first)
+    height = width + counts[first[1:] - 1]
     owner = np.repeat(np.arange(len(starts)), width)
     begin, block = (np.concatenate([[0], np.cumsum(lengths)]) for lengths in (height, height * width))
     rows = np.empty(begin[-1], np.int64)
@@ -130,33 +135,39 @@ def postorder(parent):
 
 @compiled
 def supernode_starts(parent, counts):
-    """Whether each column begins a supernode: it does unless its rows are those of the column before."""
+    """Whether each column begins a supernode.
+
+    It joins the supernode before it if it is the parent of that one's last column and its rows are nearly the same: a
+    few zeros that are stored cost less than many small blocks.
+    """
     starts = np.ones(len(parent), np.bool_)
-    width = 1
-    for k in range(1, len(parent)):
-        if parent[k - 1] == k and counts[k - 1] == counts[k] + 1 and width < WIDEST:
+    width, entries = 1, 0
+    for k in range(len(parent)):
+        joined = (width + 1) * (width + 2) // 2 + (width + 1) * counts[k]
+        zeros = joined - entries - counts[k] - 1
+        if k > 0 and parent[k - 1] == k and width < WIDEST and (zeros <= FEW_ZEROS or zeros <= ZEROS * joined):
             starts[k] = False
             width += 1
+            entries += counts[k] + 1
         else:
-            width = 1
+            width, entries = 1, counts[k] + 1
     return starts
 
 
 @compiled
 def list_rows(indptr, indices, order, position, parent, first, owner, end, rows):
-    """The rows of each supernode, from top to bottom: those of its first column."""
+    """The rows of each supernode, from top to bottom: its columns, and the rows of its last column."""
     n = len(order)
     seen = np.full(n, NONE)
     for i in range(n):
         seen[i] = i
-        if first[owner[i]] == i:
-            rows[end[owner[i]]] = i
-            end[owner[i]] += 1
+        rows[end[owner[i]]] = i
+        end[owner[i]] += 1
         for p in range(indptr[order[i]], indptr[order[i] + 1]):
             j = position[indices[p]]
             while j < i and seen[j] != i:
                 s = owner[j]
-                if first[s] == j:
+                if first[s + 1] - 1 == j and owner[i] != s:
                     rows[end[s]] = i
                     end[s] += 1
                 seen[j] = i
@@ -211,11 +222,11 @@ class SparseFactor:
         return out
 
     def half_solve(self, rows: np.ndarray) -> np.ndarray:
-        """``rows P' L^{-T} D^{-1/2}`` for the rows of a dense array: their inner products are ``rows M^{-1} rows'``."""
-        out = np.empty_like(rows)
+        """``D^{-1/2} L^{-1} P rows'`` for dense rows; the inner products of its columns are ``rows M^{-1} rows'``."""
+        out = np.empty(rows.shape[::-1])
 
         def of_panel(begin: int) -> None:
-            panel(self.symbolic, self.values, self.D, rows, begin, out)
+            solve_panel(self.symbolic, self.values, self.D, rows, begin, out)
 
         side_by_side(of_panel, range(0, len(rows), PANEL))
         return out
@@ -224,93 +235,132 @@ class SparseFactor:
 @compiled
 def factorise(symbolic, values, D, sums):
     """Left-looking: each supernode takes the updates of those before it that have rows among its columns."""
-    first, begin, rows, block = symbolic.first, symbolic.begin, symbolic.rows, symbolic.block
+    first, begin, rows = symbolic.first, symbolic.begin, symbolic.rows
     count = len(first) - 1
     head, after, reached = np.full(count, NONE), np.full(count, NONE), np.empty(count, np.int64)
-    local, scaled = np.empty(len(D), np.int64), np.empty(WIDEST)
+    local, scaled, product = np.empty(len(D), np.int64), np.empty(WIDEST * WIDEST), np.empty(0)
     for s in range(count):
         width, height = first[s + 1] - first[s], begin[s + 1] - begin[s]
         for p in range(height):
-            local[rows[begin[s] + p]] = p
-        own = values[block[s] : block[s + 1]].reshape(height, width)
+            local[rows[begin[s] + p]] = p * width - first[s]
         t = head[s]
         while t != NONE:
             following = after[t]
-            inner = first[t + 1] - first[t]
-            L = values[block[t] : block[t + 1]].reshape(begin[t + 1] - begin[t], inner)
-            rows_t = rows[begin[t] : begin[t + 1]]
-            reached[t] = update(
-                own, first[s], first[s + 1], local, L, D[first[t] : first[t + 1]], rows_t, reached[t], scaled
-            )
-            link(t, rows_t, reached[t], symbolic.owner, head, after)
+            q, low, high = reached[t], begin[t], begin[t + 1]
+            while low + q < high and rows[low + q] < first[s + 1]:
+                q += 1
+            work = (q - reached[t]) * (high - low - reached[t])
+            if work * (first[t + 1] - first[t]) >= WORTH_BLAS:
+                if len(product) < work:
+                    product = np.empty(2 * work)
+                update_by_blas(symbolic, values, D, s, t, reached[t], q, local, scaled, product)
+            else:
+                update(symbolic, values, D, s, t, reached[t], q, local, scaled)
+            reached[t] = q
+            link(symbolic, t, q, head, after)
             t = following
         if len(sums):
-            factor_by_sums(own, D[first[s] : first[s + 1]], sums, rows[begin[s] : begin[s + 1]])
+            factor_by_sums(symbolic, values, D, s, scaled, sums)
         else:
-            factor_block(own, D[first[s] : first[s + 1]])
+            factor_block(symbolic, values, D, s, scaled)
         reached[s] = width
-        link(s, rows[begin[s] : begin[s + 1]], width, symbolic.owner, head, after)
+        link(symbolic, s, width, head, after)
 
 
-@compiled
-def link(t, rows, reached, owner, head, after):
+@inlined
+def link(symbolic, t, reached, head, after):
     """Put supernode t into the list of the supernode that holds its next row."""
-    if reached < len(rows):
-        s = owner[rows[reached]]
+    at = symbolic.begin[t] + reached
+    if at < symbolic.begin[t + 1]:
+        s = symbolic.owner[symbolic.rows[at]]
         after[t] = head[s]
         head[s] = t
 
 
-@compiled
-def update(own, low, high, local, L, D, rows, start, scaled):
-    """Subtract ``L D L'`` of an earlier supernode from the columns low to high; returns its first row beyond them."""
-    height, width = L.shape
-    q = start
-    while q < height and rows[q] < high:
-        column = rows[q] - low
+@inlined
+def scale_rows(symbolic, values, D, t, start, stop, scaled):
+    """``L D`` for rows start to stop of supernode t, in ``scaled``."""
+    column, width = symbolic.first[t], symbolic.first[t + 1] - symbolic.first[t]
+    at = symbolic.block[t] + start * width
+    for k in range(stop - start):
         for c in range(width):
-            scaled[c] = L[q, c] * D[c]
-        for p in range(q, height):
+            scaled[k * width + c] = values[at + k * width + c] * D[column + c]
+
+
+@inlined
+def update(symbolic, values, D, s, t, start, stop, local, scaled):
+    """Subtract ``L D L'`` of supernode t from the columns of s that are rows start to stop of t."""
+    width, rows, block = symbolic.first[t + 1] - symbolic.first[t], symbolic.rows, symbolic.block
+    low, high = symbolic.begin[t], symbolic.begin[t + 1]
+    scale_rows(symbolic, values, D, t, start, stop, scaled)
+    for p in range(start, high - low):
+        to, at = block[s] + local[rows[low + p]], block[t] + p * width
+        for q in range(start, min(p + 1, stop)):
             total = 0.0
             for c in range(width):
-                total += L[p, c] * scaled[c]
-            own[local[rows[p]], column] -= total
-        q += 1
-    return q
+                total += values[at + c] * scaled[(q - start) * width + c]
+            values[to + rows[low + q]] -= total
 
 
 @compiled
-def factor_block(own, D):
+def update_by_blas(symbolic, values, D, s, t, start, stop, local, scaled, product):
+    """As `update`, for large blocks."""
+    width, rows, block = symbolic.first[t + 1] - symbolic.first[t], symbolic.rows, symbolic.block
+    low, high = symbolic.begin[t], symbolic.begin[t + 1]
+    scale_rows(symbolic, values, D, t, start, stop, scaled)
+    columns, height = stop - start, high - low - start
+    n = np.array([columns, height, width], np.int32)
+    at, first, one, zero = (
+        n.ctypes.data,
+        values[block[t] + start * width :].ctypes.data,
+        ONE.ctypes.data,
+        ZERO.ctypes.data,
+    )
+    T, N, out = TRANSPOSED.ctypes.data, AS_IT_IS.ctypes.data, product.ctypes.data
+    dgemm(T, N, at, at + 4, at + 8, one, scaled.ctypes.data, at + 8, first, at + 8, zero, out, at)
+    for p in range(n[1]):
+        to = block[s] + local[rows[low + start + p]]
+        for q in range(min(p + 1, columns)):
+            values[to + rows[low + start + q]] -= product[p * columns + q]
+
+
+@inlined
+def factor_block(symbolic, values, D, s, scaled):
     """``L D L'`` of the columns of one supernode, in place; the matrix has a unit diagonal."""
-    height, width = own.shape
+    column, at = symbolic.first[s], symbolic.block[s]
+    width, height = symbolic.first[s + 1] - column, symbolic.begin[s + 1] - symbolic.begin[s]
     for k in range(width):
-        D[k] = max(own[k, k], LEAST_PIVOT)
-        own[k, k] = 1.0
-        for p in range(k + 1, height):
-            own[p, k] /= D[k]
-        for q in range(k + 1, width):
-            scale = own[q, k] * D[k]
-            for p in range(q, height):
-                own[p, q] -= own[p, k] * scale
+        D[column + k] = max(values[at + k * width + k], LEAST_PIVOT)
+        eliminate(values, at, k, width, height, D[column + k], scaled)
 
 
-@compiled
-def factor_by_sums(own, D, sums, rows):
+@inlined
+def factor_by_sums(symbolic, values, D, s, scaled, sums):
     """As `factor_block`, with the diagonal from the row sums: ``D_k = sum_k + sum_i |M_ik|``, without cancellation."""
-    height, width = own.shape
+    column, at, low = symbolic.first[s], symbolic.block[s], symbolic.begin[s]
+    width, height = symbolic.first[s + 1] - column, symbolic.begin[s + 1] - low
     for k in range(width):
-        total = sums[rows[k]]
+        pivot = sums[column + k]
         for p in range(k + 1, height):
-            total -= own[p, k]
-        D[k] = total
-        own[k, k] = 1.0
+            pivot -= values[at + p * width + k]
+        D[column + k] = max(pivot, SMALLEST)
+        eliminate(values, at, k, width, height, D[column + k], scaled)
         for p in range(k + 1, height):
-            own[p, k] /= total
-            sums[rows[p]] -= own[p, k] * sums[rows[k]]
-        for q in range(k + 1, width):
-            scale = own[q, k] * total
-            for p in range(q + 1, height):
-                own[p, q] -= own[p, k] * scale
+            sums[symbolic.rows[low + p]] -= values[at + p * width + k] * sums[column + k]
+
+
+@inlined
+def eliminate(values, at, k, width, height, pivot, scaled):
+    """Divide column k of a block by its pivot, and subtract it from the columns after it."""
+    values[at + k * width + k] = 1.0
+    for q in range(k + 1, width):
+        scaled[q] = values[at + q * width + k]
+    for p in range(k + 1, height):
+        base = at + p * width
+        factor = values[base + k] / pivot
+        values[base + k] = factor
+        for q in range(k + 1, min(p + 1, width)):
+            values[base + q] -= factor * scaled[q]
 
 
 # --- substitution ----------------------------------------------------------------------------------------------------
@@ -341,24 +391,36 @@ def substitute(symbolic, values, D, x):
 
 
 @compiled
-def panel(symbolic, values, D, rows, start, out):
-    """``D^{-1/2} L^{-1}`` for some rows of ``rows`` at once, one in each lane of the innermost loop."""
+def solve_panel(symbolic, values, D, rows, start, out):
+    """``D^{-1/2} L^{-1}`` for some rows of ``rows`` at once, one in each column of x."""
     first, begin, block = symbolic.first, symbolic.begin, symbolic.block
     n, lanes = len(D), min(PANEL, len(rows) - start)
-    x = np.zeros((n, PANEL))
+    x, product = np.zeros((n, PANEL)), np.empty((0, PANEL))
     for r in range(lanes):
         for k in range(n):
             x[k, r] = rows[start + r, symbolic.order[k]]
     for s in range(len(first) - 1):
-        width, at = first[s + 1] - first[s], block[s]
-        for p in range(begin[s], begin[s + 1]):
-            target = x[symbolic.rows[p]]
-            for c in range(min(p - begin[s], width)):
-                source, scale = x[first[s] + c], values[at + c]
+        width, height = first[s + 1] - first[s], begin[s + 1] - begin[s]
+        at, column = block[s], first[s]
+        for k in range(1, width):
+            for c in range(k):
                 for r in range(PANEL):
-                    target[r] -= scale * source[r]
-            at += width
+                    x[column + k, r] -= values[at + k * width + c] * x[column + c, r]
+        if width == 1:
+            for p in range(1, height):
+                scale, i = values[at + p], symbolic.rows[begin[s] + p]
+                for r in range(PANEL):
+                    x[i, r] -= scale * x[column, r]
+        elif height > width:
+            if len(product) < height - width:
+                product = np.empty((2 * (height - width), PANEL))
+            below = values[at + width * width : block[s + 1]].reshape(height - width, width)
+            dot(below, height - width, x[column : column + width], product)
+            for p in range(height - width):
+                i = symbolic.rows[begin[s] + width + p]
+                for r in range(PANEL):
+                    x[i, r] -= product[p, r]
     for k in range(n):
         scale = 1.0 / np.sqrt(D[k])
         for r in range(lanes):
-            out[start + r, k] = scale * x[k, r]
+            out[k, start + r] = scale * x[k, r]

@@ -48,7 +48,8 @@ class System(ABC):
 
     def solve(self, rhs: np.ndarray, tol: float = TOLERANCE) -> np.ndarray:
         """``M^{-1} rhs`` with a relative residual of at most ``tol``, where rounding errors allow."""
-        return _refined(self.times, self.approximate, rhs, tol, self.most_steps)
+        scale = 1.0 / np.sqrt(np.where(self.diagonal > 0.0, self.diagonal, 1.0))
+        return _refined(self.times, self.approximate, rhs, scale, tol, self.most_steps)
 
     def times(self, x: np.ndarray) -> np.ndarray:
         """``M x``."""
@@ -74,28 +75,36 @@ class System(ABC):
 Operator = Callable[[np.ndarray], np.ndarray]
 
 
-def _refined(times: Operator, solve: Operator, rhs: np.ndarray, tol: float, most: int) -> np.ndarray:
-    """Conjugate gradients from ``solve(rhs)``, until the residual is small or falls no more."""
+def _refined(times: Operator, solve: Operator, rhs: np.ndarray, scale: np.ndarray, tol: float, most: int) -> np.ndarray:
+    """Conjugate gradients from ``solve(rhs)``, until the residual is small or falls no more.
+
+    The residual is measured as it is, and in units in which M has a unit diagonal, so that no column is overlooked.
+    """
+    sizes = float(np.linalg.norm(rhs)), float(np.linalg.norm(scale * rhs))
+    if not all(size > 0.0 for size in sizes):
+        return np.zeros_like(rhs)
+
+    def off(r: np.ndarray) -> float:
+        return max(float(np.linalg.norm(r)) / sizes[0], float(np.linalg.norm(scale * r)) / sizes[1])
+
     x = solve(rhs)
-    enough = tol * float(np.linalg.norm(rhs))
     r = rhs - times(x)
-    best, least = x, float(np.linalg.norm(r))
+    best, least = x, off(r)
     p, before, worse, patience = np.zeros_like(x), 1.0, 0, max(1, most // 10)
     for _ in range(most):
-        if not least > enough or worse > patience:
+        if not least > tol or worse > patience:
             break
         z = solve(r)
         now = float(r @ z)
         p = z + now / before * p
         Mp = times(p)
         curvature = float(p @ Mp)
-        if not curvature > 0.0 or not now > 0.0:
+        if not curvature > 0.0 or not now > 0.0:  # rounding errors are all that is left
             break
         before = now
         x = x + now / curvature * p
         r = r - now / curvature * Mp
-        norm = float(np.linalg.norm(r))
-        worse = 0 if norm < 0.5 * least else worse + 1
-        if norm < least:
-            best, least = x, norm
+        worse = 0 if off(r) < 0.5 * least else worse + 1
+        if off(r) < least:
+            best, least = x, off(r)
     return best

@@ -38,9 +38,9 @@ CHEAP = 1e7  # flops of a dense factorisation below which no other way is worth 
 SPARSE = 40.0  # the cost of a multiplication in sparse loops, relative to one in BLAS
 PANEL = 8.0  # of one in a sparse substitution with many right-hand sides
 PASS = 10.0  # of one in a product with a sparse matrix
-STEPS = 30  # that conjugate gradients are expected to need
+STEPS = 100  # of conjugate gradients that a solution may need; a factor is also more robust
 MOST_FILL = 5e7  # entries of a sparse factor
-MOST_PAIRS = 2e7  # products of two entries of a row of X, if X'X is to be sparse
+MOST_PAIRS, MOST_PAIRS_A_FEATURE = 2e6, 10.0  # products of two entries of a row of X, if X'X is to be sparse
 MOST_DENSE = 2**25  # entries of the dense n x d array in n-space, if X itself has fewer
 
 
@@ -77,15 +77,13 @@ def system_for(X: Rows, A: CSR) -> System:
     >>> system.solve(np.array([1.0, 1.0, 2.0]))
     array([1., 1., 2.])
     """
-    X = _sparse_if_diagonal(X)
-    options = []
-    if X.shape[1] <= DENSE_FEATURES or X.shape[1] ** 2 <= size(X):
+    X, A = _sparse_if_diagonal(X), _without_zeros(A)
+    inner = X.rows if isinstance(X, WithIntercept) else X
+    is_diagonal, options = _is_diagonal(inner) and inner.shape[1] > 0, []
+    if not is_diagonal and (X.shape[1] <= DENSE_FEATURES or X.shape[1] ** 2 <= size(X)):
         options.append(Option(_dense_cost(X), lambda: DenseSystem(X, A)))
-    if isinstance(X, WithIntercept):
-        if not options or options[0].flops > CHEAP or _is_diagonal(X.rows):
-            options += bordered(X, A)
-    elif not options or options[0].flops > CHEAP or _is_diagonal(X):
-        options += structured(X, A)
+    if not options or options[0].flops > CHEAP:
+        options += bordered(X, A) if isinstance(X, WithIntercept) else structured(X, A)
     best = min(options, key=lambda option: option.flops)
     system = best.make()
     system.flops = best.flops
@@ -107,22 +105,24 @@ def structured(X: Dense | CSR, A: CSR) -> list[Option]:
     """The ways that keep the sparse structure, as far as their factors fit into memory."""
     n, d = X.shape
     of_A = gram_pattern([A], MOST_FILL)
-    options = []
     if _is_diagonal(X):
         assert isinstance(X, CSR)
-        options += diagonal(X, A, of_A)
-    elif isinstance(X, CSR) and pairs_of(X) <= MOST_PAIRS:
-        whole = gram_pattern([X, A], MOST_FILL)
+        found = diagonal(X, A, of_A)
+        if found:
+            return found
+    passes = STEPS * PASS * 4.0 * (size(X) + size(A) + (d if of_A is None else of_A.nnz))
+    of_base = 0.0 if of_A is None else SPARSE * _cost(of_A)
+    options = [Option(of_base + passes, lambda: ConjugateGradients(X, A, of_A))]
+    if of_A is not None and n < d and n * d <= max(MOST_DENSE, 2 * size(X)):
+        cost = of_base + PANEL * n * of_A.nnz + n * n * d + n**3 / 3
+        options.append(Option(cost, lambda: RowSpace(X, A, of_A)))
+    if isinstance(X, CSR) and pairs_of(X) <= MOST_PAIRS + MOST_PAIRS_A_FEATURE * d:
+        best = min(option.flops for option in options)
+        # A factor with k entries takes at least k^2 / d multiplications, so one with more entries cannot be cheaper.
+        whole = gram_pattern([X, A], min(MOST_FILL, np.sqrt(2.0 * d * best / SPARSE)))
         if whole is not None:
             cost = SPARSE * (_cost(whole) + pairs_of(X) + pairs_of(A))
             options.append(Option(cost, lambda: SparseSystem(X, A, whole)))
-    if of_A is not None and n < d and n * d <= max(MOST_DENSE, 2 * size(X)):
-        cost = SPARSE * _cost(of_A) + PANEL * n * of_A.nnz + n * n * d + n**3 / 3
-        options.append(Option(cost, lambda: RowSpace(X, A, of_A)))
-    if not options or not _is_diagonal(X):
-        fill = of_A.nnz if of_A is not None else d
-        cost = (SPARSE * _cost(of_A) if of_A is not None else 0.0) + STEPS * PASS * 4.0 * (size(X) + size(A) + fill)
-        options.append(Option(cost, lambda: ConjugateGradients(X, A, of_A)))
     return options
 
 
@@ -161,10 +161,20 @@ def _is_diagonal(X: Rows) -> bool:
 
 
 def _sparse_if_diagonal(X: Rows) -> Rows:
-    """A dense X without a row with two entries, as sparse rows."""
+    """A dense X without a row with two entries, as sparse rows; sparse rows without stored zeros."""
     if isinstance(X, WithIntercept):
         return WithIntercept(_sparse_if_diagonal(X.rows))
-    if isinstance(X, Dense) and len(X.values) and np.count_nonzero(X.values[0]) <= 1:
-        if np.count_nonzero(X.values, axis=1).max() <= 1:
-            return as_csr(sp.csr_array(X.values), "X")
+    if isinstance(X, CSR):
+        return _without_zeros(X)
+    if np.count_nonzero(X.values[:1]) <= 1 and np.count_nonzero(X.values, axis=1).max(initial=0) <= 1:
+        return as_csr(sp.csr_array(X.values), "X")
     return X
+
+
+def _without_zeros(M: CSR) -> CSR:
+    """The matrix without stored zeros, which would look like structure."""
+    if M.data.all():
+        return M
+    matrix = to_scipy(M).copy()
+    matrix.eliminate_zeros()
+    return as_csr(matrix, "M")
