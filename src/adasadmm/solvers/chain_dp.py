@@ -83,6 +83,8 @@ class ChainDP(Solver):
             reason = "the rows of A are no differences along disjoint paths"
         if not reason and not any(is_registered(f, problem.loss) for f in (losses.pieces, losses.second)):
             reason = f"{type(problem.loss).__name__} has no losses.second"
+        if not reason and isinstance(problem.rows.X, WithIntercept) and not problem.diagonal.all():  # type: ignore
+            reason = "X has zeros on its diagonal, beside an intercept"
         return reason
 
     def check(self, problem: Problem) -> None:
@@ -133,7 +135,7 @@ class ChainMethod:
         start = self.w if self.paths.natural else self.w[self.paths.order]
         shift = 0.0
         if self.searches:
-            shift = _intercept(self.nodes, lambda shift: self._solved(shift, start)[0])
+            shift = _intercept(self.nodes, lambda shift: self._solved(shift, start))
         w, multipliers = self._solved(shift, start)
         self._keep(w, multipliers, shift)
         self.done[0] = 1.0
@@ -274,7 +276,7 @@ def chain_descent(g, h, edges, w, following):
 # --- the intercept ---------------------------------------------------------------------------------------------------
 
 
-def _intercept(nodes: Nodes, solve: Callable[[float], np.ndarray]) -> float:
+def _intercept(nodes: Nodes, solve: Callable[[float], tuple[np.ndarray, np.ndarray]]) -> float:
     """The best intercept: there the slopes of all rows sum to 0, a sum that grows with the intercept.
 
     The root is bracketed by steps that double, then found by the secant rule of Illinois: w moves piecewise linearly
@@ -282,7 +284,7 @@ def _intercept(nodes: Nodes, solve: Callable[[float], np.ndarray]) -> float:
     """
 
     def force(shift: float) -> tuple[float, float]:
-        return shift_force(nodes, shift, solve(shift))
+        return shift_force(nodes, *solve(shift))
 
     low = high = 0.0
     force_low, size = force_high, _ = force(0.0)
@@ -313,12 +315,16 @@ def _intercept(nodes: Nodes, solve: Callable[[float], np.ndarray]) -> float:
 
 
 @compiled
-def shift_force(nodes, shift, w):
-    """The derivative of the losses in the intercept, and the sum of the sizes of its terms."""
-    total, size = 0.0, 0.0
-    for i in range(len(w)):
-        if nodes.rate[i] > 0.0:
-            term = nodes.rate[i] * losses.slope(nodes.loss, nodes.x[i] * w[i] + shift, nodes.y[i])
+def shift_force(nodes, w, multipliers):
+    """The derivative of the losses in the intercept, and the sum of the sizes of its terms.
+
+    The slope of each loss is the one that balances multipliers and ridge: at a kink, w alone does not tell.
+    """
+    total, size, n = 0.0, 0.0, len(w)
+    for i in range(n):
+        if nodes.rate[i] * nodes.x[i] != 0.0:
+            force = (multipliers[i] if i < n - 1 else 0.0) - (multipliers[i - 1] if i > 0 else 0.0)
+            term = (force - nodes.gamma[i] * w[i]) / nodes.x[i]
             total += term
             size += abs(term)
     return total, size
