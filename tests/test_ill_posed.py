@@ -13,10 +13,12 @@ from adasadmm import (
     L1,
     AdaSADMM,
     Box,
+    EpsilonInsensitive,
     GraphGuidedClassifier,
     GraphGuidedRegressor,
     GroupL2,
     Hinge,
+    Huber,
     Logistic,
     NonNegative,
     Poisson,
@@ -318,3 +320,47 @@ def test_bounds_may_have_units_of_their_own():
     )
     assert other.certificate.relative_gap <= 1e-12
     assert S * other.w_average == pytest.approx(one.w_average, abs=1e-6)
+
+
+# --- many problems ---------------------------------------------------------------------------------------------------
+
+ALL_LOSSES = (
+    Hinge(),
+    SquaredHinge(),
+    Logistic(),
+    Squared(),
+    Huber(),
+    EpsilonInsensitive(),
+    Quantile(0.3),
+    Poisson(),
+)
+ALL_SETS = (NonNegative(), Box(-0.2, 0.3), Box(0.0, 100.0), Box(0.05, math.inf))
+
+
+def drawn(seed):
+    """A random problem with a set beside a penalty: any loss, columns of zeros, equal columns, ridge or none."""
+    rng = np.random.default_rng(seed)
+    n, d, loss = int(rng.choice([10, 40, 150, 600])), int(rng.choice([2, 6, 15, 30])), ALL_LOSSES[rng.integers(8)]
+    X = rng.normal(size=(n, d)) + rng.choice([0.0, 3.0])
+    X = (X > 1.0).astype(float) if rng.random() < 0.2 else X
+    X[:, rng.integers(d, size=rng.integers(2))] = 0.0
+    X[:, 0] = X[:, rng.integers(2)]
+    z = X @ np.repeat(rng.normal(size=d), 2)[:d] / np.sqrt(d) + 0.5 * rng.normal(size=n)
+    if isinstance(loss, (Hinge, SquaredHinge, Logistic)):
+        z = np.where(z > np.median(z), 1.0, -1.0)
+    elif isinstance(loss, Poisson):
+        z = rng.poisson(np.exp(np.clip(z, -3.0, 3.0))).astype(float)
+    parts = L1(10.0 ** rng.uniform(-3, 0)), ALL_SETS[rng.integers(4)]
+    structure = beside(*parts, d) if rng.random() < 0.5 else beside(NonNegative(), parts[0], d)
+    return {"X": X, "y": z, "loss": loss, "gamma": float(rng.choice([0.0, 1e-3, 0.1])), **structure}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(k, marks=pytest.mark.slow) for k in range(10, 150))])
+def test_random_problems_with_sets_end_with_the_same_proof_in_all_units(seed):
+    parts = drawn(seed)
+    S = 10.0 ** np.random.default_rng(seed).uniform(-8, 8, size=parts["X"].shape[1])
+    one, other = (solve(Problem(**which), ALM(), tol=1e-6, epochs=60) for which in (parts, in_other_units(parts, S)))
+    for result in (one, other):
+        assert result.certificate.relative_gap <= 1e-6
+    assert other.certificate.primal == pytest.approx(one.certificate.primal, rel=2e-6)
