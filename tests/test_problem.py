@@ -57,7 +57,7 @@ def known(case):
     of_B = (getattr(B, "curvature", 0.0), factor, np.concatenate([np.ravel(x) for x in penalty]))
     return [
         *(case.loss_at_zero, case.predictions(W), case.objective(W), *case.column_sizes, inverse, *of_B, *of_split),
-        *(case.diagonal, case.paths),
+        *(case.diagonal, case.paths, case.system.name),
         *(split.v_step[0].curvature, split.loss_at_zero, *split.column_sizes),
     ]
 
@@ -101,7 +101,7 @@ def test_what_a_variant_shares():
     known(case)
     other = case.with_penalty(L1(1.0))
     assert other.rows is case.rows and other.A is case.A
-    for name in ("_loss_levels", "column_sizes", "_last_predictions", "_inverse_B"):
+    for name in ("_loss_levels", "column_sizes", "last_products", "_inverse_B"):
         assert vars(other)[name] is vars(case)[name]
     assert "v_step" not in vars(other) and "v_step" in vars(case.with_gamma(0.1))
 

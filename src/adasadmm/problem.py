@@ -6,8 +6,7 @@ min  1/n sum_i c_i loss(<x_i, w>, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v)   s.t.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from . import losses, penalties
 from .linalg import matrices, products
+from .linalg.last_products import LastProducts
 from .linalg.matrices import CSR, as_csr, as_vector, to_scipy
 from .linalg.paths import Paths, paths_of
 from .linalg.systems import System, system_for
@@ -34,7 +34,7 @@ INPUTS = frozenset(("source", "rows", "loss", "penalty", "A", "B", "b", "gamma",
 # The inputs that each cached quantity is computed from. `Problem.replaced` keeps a quantity only if none of these
 # changes, so along a path of penalties the passes over the rows are not repeated.
 DEPENDS_ON = {
-    "_last_predictions": {"rows"},
+    "last_products": {"rows"},
     "_last_losses": {"source", "rows", "loss"},
     "_first_of_source": {"source", "loss"},
     "_loss_levels": {"source", "rows", "loss"},
@@ -117,7 +117,6 @@ class Problem:
     gamma: np.ndarray
     w_set: Any
     w_copy: slice | None  # where v holds a copy of w that lies inside w's set
-    _last_predictions: Mapping[bytes, np.ndarray] = MappingProxyType({})  # X w by w, for the last points
     _last_losses: dict[bytes, float] | None = None  # at the last points; for a source
 
     def __init__(
@@ -242,27 +241,18 @@ class Problem:
         return self.loss_at(w)[0] + self.ridge_value(w) + self.penalty_value(v)
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
-        """``X w``. With rows in memory the last results are kept, since trace and certificate need the same points."""
-        if w.tobytes() in self._last_predictions:
-            return self._last_predictions[w.tobytes()].copy()
+        """``X w``."""
+        if self.source is None:
+            return self.last_products.of(w)
         z = np.empty(self.n)
         for rows, block in self.blocks():
             products.product(block.X, w, z[rows])
-        if self.source is None:
-            self.remember(w, z)
         return z
 
-    def predict_both(self, w: np.ndarray, other: np.ndarray) -> None:
-        """Let `predictions` know two points, after one pass over rows in memory."""
-        pair = {w.tobytes(): w, other.tobytes(): other}
-        if len(pair) == 2 and not pair.keys() & self._last_predictions.keys():
-            z = np.empty((2, self.n))
-            products.product_pair(self.rows.X, (w, other), z)
-            self._last_predictions = dict(zip(pair, z, strict=True))
-
-    def remember(self, w: np.ndarray, predictions: np.ndarray) -> None:
-        """Keep these predictions ``X w`` of a caller that has computed them anyway."""
-        self._last_predictions = {w.tobytes(): predictions.copy()}
+    @functools.cached_property
+    def last_products(self) -> LastProducts:
+        """The last products of rows in memory."""
+        return LastProducts(self.rows.X)
 
     def loss_at(self, *points: np.ndarray) -> list[float]:
         """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; for a source the last values are kept."""
@@ -408,17 +398,13 @@ class Problem:
     @functools.cached_property
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean of ``c_i |x_ij|`` and the sum of ``|A_kj|`` for each column j."""
-        of_rows = np.empty(self.d)
-        products.transposed_product(matrices.absolute(self.rows.X), self.rows.c / self.n, of_rows)
+        products.transposed_product(matrices.absolute(self.rows.X), self.rows.c / self.n, of_rows := np.empty(self.d))
         return of_rows, np.asarray(abs(to_scipy(self.A)).sum(axis=0)).reshape(-1)
 
     @functools.cached_property
     def _inverse_B(self) -> np.ndarray | None:
         """The inverse of B; None if B is not square or nearly singular."""
-        if self.B is None or self.m != self.p:
-            return None
-        dense = to_scipy(self.B).toarray()
-        return np.linalg.inv(dense) if self.m == 0 or np.linalg.cond(dense) < 1e12 else None
+        return None if self.B is None else matrices.inverse_of(self.B)
 
     @functools.cached_property
     def v_step(self) -> tuple[Any, Any, float]:

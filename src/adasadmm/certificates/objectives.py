@@ -71,7 +71,7 @@ class Objectives:
     def _evaluated(self, point: Iterates) -> tuple[float, float]:
         problem, (w, v, w_mean, v_mean) = self.problem, point
         if problem.source is None:
-            problem.predict_both(w, w_mean)
+            problem.last_products.of_both(w, w_mean)
         return _objective(problem, w, v), _objective(problem, w_mean, v_mean)
 
 

@@ -285,3 +285,11 @@ def _finite(array: np.ndarray, name: str) -> np.ndarray:
         place = np.unravel_index(np.flatnonzero(~np.isfinite(array))[0], array.shape)
         raise ValueError(f"{name} must be finite, got {array[place]} at position {tuple(int(i) for i in place)}")
     return array
+
+
+def inverse_of(M: CSR) -> np.ndarray | None:
+    """The inverse as a dense array; None if M is not square or nearly singular."""
+    if M.shape[0] != M.columns:
+        return None
+    dense = to_scipy(M).toarray()
+    return np.linalg.inv(dense) if not len(dense) or np.linalg.cond(dense) < 1e12 else None

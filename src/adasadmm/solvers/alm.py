@@ -316,7 +316,7 @@ class AugmentedLagrangianRun(Run):
         """The certificate of the best point so far, with the best dual value so far."""
 
         def compute() -> Certificate:
-            self.problem.remember(self.w, self.Xw)
+            self.problem.last_products.remember(self.w, self.Xw)
             found = feasible_point(self.problem, self.w, self.v)
             if found.value <= self.best_primal:
                 self.best_primal, self.best_w[:] = found.value, found.w

@@ -341,7 +341,7 @@ class InteriorPointRun(Run):
         """The certificate of the present point, with the best dual value so far."""
 
         def compute() -> Certificate:
-            self.problem.remember(self.w, self.u[: self.problem.n])
+            self.problem.last_products.remember(self.w, self.u[: self.problem.n])
             return certify(self.problem, self.w, self.v, *self.dual_point())
 
         return self.best_dual.find(self.problem, self.iteration, compute)
