@@ -68,8 +68,6 @@ def repair(
     free = free_coordinates(problem, bounds)
     weight = problem.rows.c / problem.n
     rounding = 0.1 * ROUNDING * sizes(problem, s, theta)[free.chosen]
-    if free.X.shape[1] == 1 and not free.A.data.any() and np.isinf([free.lower[0], free.upper[0]]).all():
-        s = _balanced(free.X, weight, s)
     near, tiny = functools.partial(into_domain, problem), 0.1 * ROUNDING * largest_entry(theta)
     for _ in range(ROUNDS):
         pull, of_A = np.empty((2, free.X.shape[1]))
@@ -96,16 +94,6 @@ def _step(free: Free, rows: np.ndarray, edges: np.ndarray, missing: np.ndarray) 
     products.product(free.X, x, along)
     products.product(free.A, x, along_A)
     return along, along_A
-
-
-def _balanced(X: Rows, weight: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """s with the slopes scaled down that push the only coordinate of X in the direction of the stronger side."""
-    column = np.empty(len(s))
-    products.product(X, np.ones(1), column)
-    pushes = weight * s * column
-    up, down = float(np.sum(pushes, where=pushes > 0.0)), -float(np.sum(pushes, where=pushes < 0.0))
-    stronger = pushes > 0.0 if up > down else pushes < 0.0
-    return np.where(stronger, s * (min(up, down) / (max(up, down) or 1.0)), s)
 
 
 def lacking(q: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

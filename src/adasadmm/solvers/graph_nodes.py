@@ -154,6 +154,7 @@ class GraphMethod:
         w = self._coefficients
         second_order(self.nodes, self.shift, w, self.g, self.h, self.t)
         self.inner.set(self.h, self.t)
+        self.rounds[0] = 0
         before = model_value(self.h, self.t, self.edges, w)
         for _ in range(MOST_INNER):
             best, value = self._round()
