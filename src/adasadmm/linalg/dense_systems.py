@@ -10,7 +10,7 @@ from .._core.threads import side_by_side
 from . import products
 from .gram_factor import GramFactor
 from .matrices import CSR, Dense, dense_block, taken
-from .sparse_factor import Symbolic
+from .symbolic import Symbolic
 from .system import System
 
 __all__ = ["DenseSystem", "RowSpace", "cholesky"]

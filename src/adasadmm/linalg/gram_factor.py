@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from .._core.jit import compiled
 from .matrices import CSR, to_scipy
-from .sparse_factor import SparseFactor, Symbolic, analyse
+from .sparse_factor import SparseFactor
+from .symbolic import Symbolic, analyse
 
 __all__ = ["GramFactor", "gram_pattern", "is_graph", "pairs_of"]
 

@@ -15,7 +15,8 @@ import scipy.sparse.linalg
 
 from .._core.jit import compiled
 from .._core.threads import side_by_side
-from .matrices import CSR, Dense, Rows, WithIntercept, dense_block, innermost, size, to_scipy
+from .gram_factor import GramFactor, gram_pattern
+from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, dense_block, innermost, size, to_scipy
 from .rows import add_row, row_dot, row_dots
 
 __all__ = [
@@ -33,6 +34,8 @@ GRAM_BLOCK = 2**19  # entries of the dense block of X in one step of `gram`: 4 M
 WORTH_THREADS = 2**22  # work above which threads gain more than they cost, in dense entries: some 0.6 ms
 SPARSE_WORK, ROW_WORK = 8, 16  # of a sparse entry, and of a row's prox or loss, in dense entries
 PIECES = 4
+WEAK, ROUNDS, SOLVED = 1e-12, 10, 1e-9  # of least squares: ridge, steps of refinement, relative residual
+MOST_FILL = 2e7  # entries of its factor
 SHORT_ROWS = 5  # rows of a sparse matrix are short if less than 1/5 of its entries are stored
 
 
@@ -169,7 +172,26 @@ def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
 
 def least_squares(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray:
     """The x of least norm that minimises ``|matrix x - rhs|``."""
-    return scipy.sparse.linalg.lsqr(matrix, rhs, atol=0.0, btol=0.0, conlim=0.0)[0]
+    found = _least_norm(matrix, rhs)
+    return scipy.sparse.linalg.lsqr(matrix, rhs, atol=0.0, btol=0.0, conlim=0.0)[0] if found is None else found
+
+
+def _least_norm(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray | None:
+    """The x of least norm with ``matrix x = rhs``, from a sparse factor of ``matrix matrix'``; None if that fails."""
+    columns, x = as_csr(sp.csr_array(matrix.T), "matrix"), np.zeros(matrix.shape[1])
+    pattern = gram_pattern([columns], MOST_FILL)
+    if pattern is None:
+        return None
+    factor, weights = GramFactor([columns], pattern), np.ones(len(x))
+    factor.factor([weights], WEAK * gram_diagonal(columns, weights))
+    missing, best = rhs, largest_entry(rhs)
+    for _ in range(ROUNDS):
+        nearer = x + matrix.T @ factor.solve(missing)
+        missing = rhs - matrix @ nearer
+        if not largest_entry(missing) < best:
+            break
+        x, best = nearer, largest_entry(missing)
+    return x if best <= SOLVED * largest_entry(rhs) else None
 
 
 def largest_entry(x: np.ndarray) -> float:

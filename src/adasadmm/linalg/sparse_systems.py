@@ -7,7 +7,7 @@ import numpy as np
 from . import products
 from .gram_factor import GramFactor
 from .matrices import CSR, Dense, WithIntercept, to_scipy
-from .sparse_factor import Symbolic
+from .symbolic import Symbolic
 from .system import System
 
 __all__ = ["Bordered", "ConjugateGradients", "EdgeSpace", "SparseSystem"]

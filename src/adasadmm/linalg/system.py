@@ -14,6 +14,7 @@ __all__ = ["System"]
 
 TOLERANCE = 1e-9  # the relative residual of a solution, where rounding allows
 REFINEMENTS = 10
+ROUNDING = 1e-15
 
 
 class System(ABC):
@@ -90,6 +91,7 @@ def _refined(times: Operator, solve: Operator, rhs: np.ndarray, scale: np.ndarra
     x = solve(rhs)
     r = rhs - times(x)
     best, least = x, off(r)
+    tol = max(tol, ROUNDING * off(x / scale**2))  # no x in floating point has a smaller residual
     p, before, worse, patience = np.zeros_like(x), 1.0, 0, max(1, most // 10)
     for _ in range(most):
         if not least > tol or worse > patience:

@@ -27,8 +27,8 @@ import scipy.sparse as sp
 from .dense_systems import DenseSystem, RowSpace
 from .gram_factor import gram_pattern, is_graph, pairs_of
 from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, size, to_scipy
-from .sparse_factor import Symbolic
 from .sparse_systems import Bordered, ConjugateGradients, EdgeSpace, SparseSystem
+from .symbolic import Symbolic
 from .system import System
 
 __all__ = ["System", "system_for"]
