@@ -270,10 +270,7 @@ class InteriorPointRun(Run):
 
     def _cost(self, residual: np.ndarray) -> float:
         """What a residual may cost the dual value."""
-        gamma, residual = self.problem.gamma, np.abs(residual)
-        cost = residual * (np.abs(self.w) + SMALL * self.units.reach_of_w)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return float(np.sum(np.where(gamma > 0.0, np.minimum(cost, residual**2 / (2.0 * gamma)), cost)))
+        return steps.cost_of_residual(residual, self.w, SMALL * self.units.reach_of_w, self.problem.gamma)
 
     def _safe_length(self, du: np.ndarray, smooth: Smooth, length: float) -> float:
         """A length at which the slope of the loss along the step has changed about as its second derivatives say."""
