@@ -16,7 +16,7 @@ import scipy.sparse.linalg
 from .._core.jit import compiled
 from .._core.threads import side_by_side
 from .gram_factor import GramFactor, gram_pattern
-from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, dense_block, innermost, size, to_scipy
+from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, dense_block, innermost, size
 from .rows import add_row, row_dot, row_dots
 
 __all__ = [
@@ -154,12 +154,22 @@ def add_gram(M: CSR, weights: np.ndarray, first: int, last: int, out: np.ndarray
                     out[M.indices[p], M.indices[q]] += value * M.data[q]
 
 
+@compiled
+def add_squares(M: CSR, weights: np.ndarray, out: np.ndarray) -> None:
+    """Add the diagonal of the weighted Gram matrix."""
+    for i in range(len(weights)):
+        for p in range(M.indptr[i], M.indptr[i + 1]):
+            out[M.indices[p]] += weights[i] * M.data[p] * M.data[p]
+
+
 def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
     """``sum_i weights_i M_ij^2`` for each column j."""
     if isinstance(M, WithIntercept):
         return np.append(gram_diagonal(M.rows, weights), weights.sum())
     if not isinstance(M, Dense):
-        return to_scipy(M._replace(data=M.data**2)).T @ weights
+        total = np.zeros(M.shape[1])
+        add_squares(M, weights, total)
+        return total
 
     def of_piece(piece: slice) -> np.ndarray:
         total = np.zeros(M.shape[1])

@@ -36,6 +36,7 @@ BEHIND, LEAST = (
     1e-3,
 )  # of what the other conditions may cost, after and before the predictor: least complementarity
 MOST_GROWTH = 10.0  # of complementarity in one iteration
+FINAL = 1e-18  # of the first complementarity: steps below this are nothing but rounding errors
 SMALL = 1e-3  # of its reach: a coordinate below this counts as of this size
 CURVED = 3.0  # times the expected change of the slope along a step is the most that is accepted
 HALVINGS = 40
@@ -148,10 +149,14 @@ class InteriorPointRun(Run):
         self.u[n:] -= problem.b
         penalty = problem.penalty_value(-problem.b)
         self.gap = (1.0 if self.smooth else FIRST_GAP) * (self.units.depth or 1.0) + min(penalty, MOST)
-        self.solved = self.units.depth == 0.0 and not self.w.any() and not problem.b.any()
+        self.rounding = FINAL * self.gap
+        at_zero = not self.w.any() and not problem.b.any() and penalties.violation(problem.penalty, self.u[n:]) == 0.0
+        self.solved = at_zero and self.units.depth == 0.0  # neither the loss nor the penalty can be smaller
         steps.start(self.terms, self.x, self.u, self.units.reach, self.gap / max(1, self.ends))
         self.slopes, self.duals = self._smooth().slopes[:n], np.empty_like(self.u)
         self._set_duals()
+        if self.solved:
+            self.duals[:] = 0.0
         self.residual = self._back(self.duals) + problem.gamma * self.w
 
     # --- iterations --------------------------------------------------------------------------------------------------
@@ -160,7 +165,7 @@ class InteriorPointRun(Run):
         assert isinstance(work, Iterations)
         for _ in range(work.number):
             self.iteration += 1
-            if not self.solved:
+            if not self.solved and (self.gap > self.rounding or not self.ends):
                 self._iterate()
 
     def _iterate(self) -> None:
@@ -270,10 +275,7 @@ class InteriorPointRun(Run):
 
     def _cost(self, residual: np.ndarray) -> float:
         """What a residual may cost the dual value."""
-        gamma, residual = self.problem.gamma, np.abs(residual)
-        cost = residual * (np.abs(self.w) + SMALL * self.units.reach_of_w)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return float(np.sum(np.where(gamma > 0.0, np.minimum(cost, residual**2 / (2.0 * gamma)), cost)))
+        return steps.cost_of_residual(residual, self.w, SMALL * self.units.reach_of_w, self.problem.gamma)
 
     def _safe_length(self, du: np.ndarray, smooth: Smooth, length: float) -> float:
         """A length at which the slope of the loss along the step has changed about as its second derivatives say."""

@@ -31,6 +31,7 @@ __all__ = [
     "assemble",
     "complementarity",
     "cost_of_gaps",
+    "cost_of_residual",
     "direct",
     "move",
     "settle",
@@ -184,6 +185,19 @@ def cost_of_gaps(terms: Terms, x: Variables, u):
         if math.isfinite(terms.high[k]) and math.isfinite(terms.low[k]):
             slope = max(x.a[k], x.b[k])
         total += abs(error) * slope
+    return total
+
+
+@compiled
+def cost_of_residual(residual, w, least, gamma):
+    """What the gradient of the Lagrangian may cost the dual value, for coordinates of at least some size."""
+    total = 0.0
+    for j in range(len(w)):
+        size = abs(residual[j])
+        cost = size * (abs(w[j]) + least[j])
+        if gamma[j] > 0.0:
+            cost = min(cost, 0.5 * size * size / gamma[j])
+        total += cost
     return total
 
 
