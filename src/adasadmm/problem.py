@@ -166,10 +166,8 @@ class Problem:
             raise ValueError(f"B must have as many rows as A, {self.m}, got shape {self.B.shape}")
 
     def __repr__(self) -> str:
-        return (
-            f"Problem({self.n} rows, {self.d} features, {self.m} constraints, "
-            f"loss={type(self.loss).__name__}, penalty={type(self.penalty).__name__})"
-        )
+        parts = f"loss={type(self.loss).__name__}, penalty={type(self.penalty).__name__}"
+        return f"Problem({self.n} rows, {self.d} features, {self.m} constraints, {parts})"
 
     # --- the same problem with other inputs --------------------------------------------------------------------------
 
@@ -199,20 +197,14 @@ class Problem:
         """The same problem with these sample weights, which are taken as they are: their mean need not be 1."""
         if self.rows is None:
             raise ValueError("with_weights needs rows in memory; a source has its own weights")
-        weights = as_vector(c, self.n, "c")
-        if (weights < 0.0).any():
+        if ((weights := as_vector(c, self.n, "c")) < 0.0).any():
             raise ValueError(f"c must be >= 0, got {weights.min()}")
         return self.replaced(rows=self.rows._replace(c=weights))
 
     def sampled(self, count: int) -> Problem:
         """The same problem on ``count`` of its rows, always the same ones; the problem itself if it has no more."""
-        counted = np.flatnonzero(self.rows.c)
-        if count >= len(counted):
-            return self
-        chosen = np.sort(np.random.default_rng(self.n).choice(counted, count, replace=False))
-        weight = self.rows.c[chosen]
-        few = Block(matrices.taken(self.rows.X, chosen), self.rows.y[chosen], weight / weight.mean())
-        return self.replaced(rows=few)
+        few = blocks.sampled(self.rows, count)
+        return self if few is self.rows else self.replaced(rows=few)
 
     @functools.cached_property
     def w_set_split(self) -> Problem:
@@ -257,7 +249,7 @@ class Problem:
     def loss_at(self, *points: np.ndarray) -> list[float]:
         """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; for a source the last values are kept."""
         if self.source is None:
-            y, c = self.rows.y, self.rows.c
+            _, y, c = self.rows
             return [float(losses.mean_value(self.loss, self.predictions(w), y, c)) for w in points]
         keys = [w.tobytes() for w in points]
         if self._last_losses is None or not all(key in self._last_losses for key in keys):
@@ -265,10 +257,7 @@ class Problem:
         return [self._last_losses[key] for key in keys]
 
     def _loss_at(self, points: Sequence[np.ndarray]) -> list[float]:
-        values = np.zeros(len(points))
-        for found in self.each(mean_losses, self.loss, self.n, points):
-            values += found
-        return values.tolist()
+        return sum(self.each(mean_losses, self.loss, self.n, points), np.zeros(len(points))).tolist()
 
     @property
     def loss_at_zero(self) -> float:

@@ -19,7 +19,7 @@ from ._faults import RawBlock, SourceError
 from ._gate import Matrix
 from ._summary import Summary
 
-__all__ = ["Block", "BlockConverter", "as_block", "first_of_source", "of_raw_block", "of_source"]
+__all__ = ["Block", "BlockConverter", "as_block", "first_of_source", "of_raw_block", "of_source", "sampled"]
 
 FIRST_ROWS = 1000  # the rows of a source that are inspected before a run
 
@@ -120,3 +120,13 @@ def _head(raw: RawBlock, remembered: Remembered, count: int) -> RawBlock:
     y, weight = (None if values is None else values[:count].copy() for values in (raw.y, raw.weight))
     gaps = tuple(gap for gap in raw.gaps if gap <= count)
     return RawBlock(matrices.head(raw.X, count), y, weight, raw.place, gaps)
+
+
+def sampled(block: Block, count: int) -> Block:
+    """``count`` of the rows that have a weight, always the same ones; the block itself if it has no more."""
+    counted = np.flatnonzero(block.c)
+    if count >= len(counted):
+        return block
+    chosen = np.sort(np.random.default_rng(len(block.c)).choice(counted, count, replace=False))
+    weight = block.c[chosen]
+    return Block(matrices.taken(block.X, chosen), block.y[chosen], weight / weight.mean())
