@@ -1,0 +1,160 @@
+"""What solver="auto" runs for each shape of problem, what it says about it, and what it never returns."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from adasadmm import (
+    ALM,
+    IPM,
+    L1,
+    SPDHG,
+    AlternatingChains,
+    ChainDP,
+    DualGradient,
+    GraphGuidedClassifier,
+    GraphGuidedRegressor,
+    Hinge,
+    Logistic,
+    NonNegative,
+    Poisson,
+    Problem,
+    Quantile,
+    Squared,
+    Stack,
+    StructuredRegressor,
+    graphs,
+    solve,
+)
+from adasadmm.estimators import _fitting
+from adasadmm.estimators._choice import choices
+from adasadmm.estimators._null_model import null_model, null_unless_better
+from adasadmm.registry import Tuning
+
+RNG = np.random.default_rng(0)
+
+
+def first(X, y, loss, A, penalty=None):
+    problem = Problem(X, y, loss=loss, penalty=L1(0.01) if penalty is None else penalty, A=A, gamma=0.01)
+    return next(choices(problem, Tuning()))
+
+
+def numbers(n, d):
+    return RNG.normal(size=(n, d)), RNG.normal(size=n)
+
+
+def signs(n):
+    return np.where(np.arange(n) % 2, 1.0, -1.0)
+
+
+STAR = graphs.incidence(np.array([[0, j] for j in range(1, 30)]), d=30)
+SHAPES = [
+    (sp.eye_array(30), RNG.normal(size=30), Squared(), graphs.difference(30), ChainDP),
+    (np.eye(30), np.arange(30.0), Poisson(), graphs.difference(30), ChainDP),
+    (sp.eye_array(30), signs(30), Hinge(), graphs.difference(30), ChainDP),
+    (sp.eye_array(30), RNG.normal(size=30), Squared(), graphs.incidence(graphs.grid(5, 6), d=30), AlternatingChains),
+    (sp.eye_array(30), RNG.normal(size=30), Squared(), STAR, DualGradient),
+    (sp.eye_array(30), RNG.normal(size=30), Quantile(), STAR, IPM),
+    (sp.eye_array(30), RNG.normal(size=30), Squared(), graphs.difference(30, 2), IPM),
+    (*numbers(20, 30), Squared(), graphs.difference(30), IPM),
+    (numbers(20, 30)[0], signs(20), Hinge(), graphs.difference(30), IPM),
+    (numbers(500, 30)[0], signs(500), Hinge(), graphs.difference(30), ALM),
+    (numbers(500, 30)[0], signs(500), Logistic(), graphs.difference(30), IPM),
+    (*numbers(3000, 30), Squared(), graphs.difference(30), ALM),
+]
+
+
+@pytest.mark.parametrize("X, y, loss, A, wanted", SHAPES, ids=lambda value: getattr(value, "__name__", ""))
+def test_the_method_fits_the_shape(X, y, loss, A, wanted):
+    choice = first(X, y, loss, A)
+    assert type(choice.solver) is wanted
+    assert choice.reason and not choice.reason.endswith(".")
+
+
+def test_a_penalty_that_ipm_refuses_is_left_to_alm():
+    from adasadmm import GroupL2
+
+    X, y = numbers(20, 30)
+    groups = GroupL2(0.1, [np.arange(15), np.arange(15, 30)])
+    assert isinstance(first(X, y, Squared(), np.eye(30), groups).solver, ALM)
+
+
+def test_many_sparse_columns_with_kinks_are_left_to_dual_coordinates():
+    X = sp.random_array((3000, 9000), density=0.005, format="csr", rng=0)
+    assert isinstance(first(X, signs(3000), Hinge(), graphs.difference(9000)).solver, SPDHG)
+
+
+def test_the_model_says_which_solver_ran_and_why():
+    X, y = numbers(40, 3)
+    model = GraphGuidedRegressor("chain").fit(X, y)
+    assert isinstance(model.solver_, IPM) and model.solver_reason_.startswith("40 rows and 4 features make a small")
+    assert f"solver: IPM, because {model.solver_reason_}" in model.summary()
+    given = GraphGuidedRegressor("chain", solver="admm").fit(X, y)
+    assert given.solver_reason_ == "it was given"
+    classes = GraphGuidedClassifier("chain").fit(X, np.arange(40) % 3)
+    assert len(classes.solver_) == len(classes.solver_reason_) == 3
+
+
+def test_another_method_follows_one_that_misses_tol(monkeypatch):
+    X, y = numbers(40, 3)
+    ran = []
+
+    def hasty(problem, solver, **settings):
+        ran.append(type(solver))
+        if isinstance(solver, IPM):
+            settings |= {"epochs": 1, "polish": False}
+        return solve(problem, solver, **settings)
+
+    monkeypatch.setattr(_fitting, "solve", hasty)
+    model = GraphGuidedRegressor("chain", tol=1e-6).fit(X, y)
+    assert ran == [IPM, ALM] and isinstance(model.solver_, ALM) and model.dual_gap_ <= 1e-6
+
+
+def test_the_null_model_has_the_best_intercept():
+    X, y = numbers(50, 2)
+    X = np.column_stack([X, np.ones(50)])
+    problem = Problem(X, y + 1e3, loss=Squared(), penalty=L1(0.1), A=[[1.0, -1.0, 0.0]])
+    np.testing.assert_allclose(null_model(problem, has_intercept=True), [0.0, 0.0, np.mean(y) + 1e3], rtol=1e-7)
+    assert not null_model(problem, has_intercept=False).any()
+
+
+def test_a_result_that_is_worse_than_the_null_model_is_replaced_by_it():
+    X, y = numbers(50, 3)
+    problem = Problem(X, y, loss=Squared(), penalty=L1(0.1), A=graphs.difference(3), gamma=0.1)
+    good = solve(problem, ALM(), tol=1e-6)
+    assert null_unless_better(problem, good, has_intercept=False) is good
+    bad = dataclasses.replace(good, w=100.0 * good.w, w_average=100.0 * good.w)
+    found = null_unless_better(problem, bad, has_intercept=False)
+    assert not found.w_average.any()
+    assert found.certificate.primal == problem.objective(np.zeros(3)) >= found.certificate.dual
+
+
+def test_a_null_model_outside_a_set_is_no_replacement():
+    X, y = numbers(50, 2)
+    penalty = Stack(((NonNegative(), slice(0, 2)),))
+    problem = Problem(X, y, loss=Squared(), penalty=penalty, A=np.eye(2), b=[1.0, 1.0])  # w >= 1
+    good = solve(problem, ALM(), tol=1e-6)
+    bad = dataclasses.replace(good, w=100.0 + good.w, w_average=100.0 + good.w)
+    assert null_unless_better(problem, bad, has_intercept=False) is bad
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-3])
+@pytest.mark.parametrize("upper", [np.inf, 100.0])
+def test_fused_and_bounded_coefficients_reach_the_optimum(l2, upper):
+    """Bounds beside a fused penalty once diverged to coefficients of 68,362."""
+    cp = pytest.importorskip("cvxpy")
+    from adasadmm import Box
+
+    rng = np.random.default_rng(3)
+    X, D = rng.normal(size=(300, 20)), graphs.difference(20)
+    y = X @ np.repeat([1.0, 2.0, -0.5, 3.0], 5) + rng.normal(size=300)
+    bounds = NonNegative() if upper == np.inf else Box(0.0, upper)
+    penalty = Stack(((L1(0.05), slice(0, 19)), (bounds, slice(19, 39))))
+    model = StructuredRegressor(sp.vstack([D, sp.eye_array(20)]), penalty=penalty, l2=l2, tol=1e-6).fit(X, y)
+    w, intercept = cp.Variable(20), cp.Variable()
+    loss = cp.sum_squares(X @ w + intercept - y) / 600 + l2 / 2 * cp.sum_squares(w) + 0.05 * cp.norm1(D @ w)
+    optimum = cp.Problem(cp.Minimize(loss), [w >= 0, w <= min(upper, 1e3)]).solve(solver=cp.CLARABEL)
+    assert model._objectives[0] == pytest.approx(optimum, rel=2e-6)
+    assert model.coef_.min() >= -1e-12
