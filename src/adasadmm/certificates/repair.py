@@ -2,8 +2,7 @@
 
 There the dual value is minus infinity unless ``q = X'(c s)/n - A'theta`` is 0. Each round is a weighted least-squares
 step towards that. The weight of a dual coordinate is the square of its distance to the boundary of its domain, so that
-coordinates at a boundary hardly move. If only an intercept is free, its rows push q up or down, and the slopes of the
-stronger side are scaled down until both sides balance.
+coordinates at a boundary hardly move.
 """
 
 from __future__ import annotations

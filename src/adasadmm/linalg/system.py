@@ -10,7 +10,7 @@ import numpy as np
 from . import products
 from .matrices import CSR, Rows
 
-__all__ = ["System"]
+__all__ = ["TOLERANCE", "System"]
 
 TOLERANCE = 1e-9  # the relative residual of a solution, where rounding allows
 REFINEMENTS = 10
