@@ -83,6 +83,8 @@ COVERING = [  # the full and the lagging metric are one in compiled code
     Case("hinge", "l1", "diagonal", "linearized", "csr", A="graph"),
     Case("logistic", "elastic-net", "diagonal", "exact", "dense", A="weighted graph", b=True, w_set=BOX),
     Case("squared", "weighted-l1", "lagging", "linearized", "dense", A="weighted graph", b=True, batch_size=3),
+    Case("squared", "chain", "diagonal", "linearized", "csr", b=True),
+    Case("hinge", "weighted-chain", "identity", "exact", "dense", step="1/sqrt(t)"),
 ]
 IN_STACK = {"weighted-group", "non-negative", "box", "zero"}  # which also ends each stack
 

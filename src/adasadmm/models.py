@@ -148,7 +148,7 @@ def load_model(
     >>> import numpy as np, pathlib, tempfile
     >>> from adasadmm import GraphGuidedClassifier, load_model, save_model
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.skops"
-    >>> save_model(GraphGuidedClassifier("chain").fit(np.eye(2), ["no", "yes"]), path)
+    >>> save_model(GraphGuidedClassifier("chain", alpha=0.01).fit(np.eye(2), ["no", "yes"]), path)
     >>> load_model(path).predict(np.eye(2)).tolist()
     ['no', 'yes']
     """

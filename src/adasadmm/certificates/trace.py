@@ -101,6 +101,7 @@ class Trace(Mapping):
 
     columns = Snapshot._fields[:8]
     evaluated_later = "objective", "objective_mean"
+    _later: Any = None  # a function of no arguments; None also for traces that version 0.1 saved
 
     def __init__(
         self, snapshots: Sequence[tuple], later: Callable[[], Sequence[tuple[float, float]]] | None = None

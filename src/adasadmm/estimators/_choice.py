@@ -12,7 +12,7 @@ shape (`linalg.systems`). They differ in how many steps they need, and in what a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from .. import losses
@@ -22,7 +22,7 @@ from ..problem import Problem
 from ..registry import SOLVERS, Tuning
 from ..solvers import ADMM, ALM, ASVRGADMM, IPM, SPDHG, AlternatingChains, ChainDP, DualGradient, Solver, check_fits
 
-__all__ = ["Choice", "choices", "gap_of", "run_in_turn"]
+__all__ = ["Attempts", "Choice", "choices", "gap_of"]
 
 MOST_FEATURES = 2000  # on workers: with more, batch ADMM's d x d matrix costs more than stochastic epochs
 # Rows a feature above which ALM is faster than IPM, measured at 100 to 1,000 features. If the loss has kinks, few rows
@@ -44,23 +44,29 @@ class Choice(NamedTuple):
     reason: str
 
 
-def run_in_turn(
-    candidates: Iterable[Choice], run: Callable[[Choice, Result | None], Result], tol: float
-) -> tuple[Result, Choice]:
-    """Run solvers until one reaches ``tol``; if none does, return the result with the smallest gap.
+class Attempts:
+    """The results of solvers that run in turn until one reaches ``tol``; if none does, the smallest gap counts.
 
-    ``run`` gets a choice and the result of the solver before it.
+    Attributes
+    ----------
+    last, best : Result
+    choice : Choice
+        The solver of the best result.
     """
-    best: tuple[Result, Choice] | None = None
-    result = None
-    for choice in candidates:
-        result = run(choice, result)
-        if best is None or gap_of(result) < gap_of(best[0]):
-            best = result, choice
-        if gap_of(result) <= tol:
-            break
-    assert best is not None, "there is always a candidate"
-    return best
+
+    last: Result | None = None
+    best: Result
+    choice: Choice
+
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+
+    def reached_by(self, choice: Choice, result: Result) -> bool:
+        """Keep a result; whether it reaches ``tol``."""
+        if self.last is None or gap_of(result) < gap_of(self.best):
+            self.best, self.choice = result, choice
+        self.last = result
+        return gap_of(result) <= self.tol
 
 
 def gap_of(result: Result) -> float:

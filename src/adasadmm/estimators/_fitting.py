@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .._solve import solve
+from ..certificates.polish import fuse
 from ..certificates.trace import Result, Snapshot, Status, Trace
 from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, WithIntercept
@@ -19,14 +20,14 @@ from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import Solver
 from ..sources import Source
-from ._choice import Choice, choices, gap_of, run_in_turn
+from ._choice import Attempts, Choice, choices, gap_of
 from ._null_model import null_unless_better
 from ._types import LossLike, Parameters
 
 __all__ = ["Fit", "Structure", "as_loss", "fit_one", "fused_groups", "solvers_for"]
 
 GIVEN = "it was given"
-POLISH_BELOW = 1e-4  # for a smaller tol the structure of the answer is made exact
+POLISH_BELOW = 1e-4  # for a smaller tol the solver continues, so that the structure is that of the optimum
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
 
 
@@ -106,21 +107,32 @@ def fit_one(
     if estimator.max_iter is not None:
         candidates = itertools.islice(candidates, 1)
 
-    def run(choice: Choice, before: Result | None) -> Result:
+    attempts = Attempts(estimator.tol)
+    for choice in candidates:
         settings = _solve_settings(estimator, choice.solver, auto)
-        if before is None:  # only the first run is saved
+        if attempts.last is None:  # only the first run is saved
             settings |= {"start": start, "checkpoint": checkpoint, "resume": resume}
-        elif _improves(problem, before):
-            settings["start"] = before
-        return solve(problem, choice.solver, seed=seed, callback=callback, **settings)
-
-    result, choice = run_in_turn(candidates, run, estimator.tol)
+        elif _improves(problem, attempts.last):
+            settings["start"] = attempts.last
+        if attempts.reached_by(choice, solve(problem, choice.solver, seed=seed, callback=callback, **settings)):
+            break
+    result, choice = attempts.best, attempts.choice
     reached = gap_of(result) <= estimator.tol
     if auto and not reached and problem.source is None:
         result = null_unless_better(problem, result, estimator.fit_intercept)
+    result, fused = _exact(problem, result, choice.solver, estimator.tol) if reached else (result, False)
     coef, intercept = split_intercept(estimator, result.w_average)
-    fused = reached and _solve_settings(estimator, choice.solver, auto)["polish"]
     return Fit(coef, intercept, result, choice, converged=not auto or reached, fused=fused)
+
+
+def _exact(problem: Problem, result: Result, solver: Solver, tol: float) -> tuple[Result, bool]:
+    """Make the structure of a result exact if that keeps its gap below ``tol``; also whether it is exact then."""
+    if not solver.exact_v:
+        return result, False
+    if tol < POLISH_BELOW or not result.run.certify().primal_residual:  # polished already, or v is A w itself
+        return result, True
+    fused = fuse(problem, result, tol)
+    return fused, fused is not result
 
 
 @np.errstate(over="ignore", invalid="ignore")

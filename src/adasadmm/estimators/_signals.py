@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import html
 import itertools
 import math
@@ -26,7 +25,7 @@ from ..losses import Logistic, Poisson
 from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import Solver
-from ._choice import Choice, choices, gap_of, run_in_turn
+from ._choice import Attempts, Choice, choices, gap_of
 from ._fitting import GIVEN
 from ._null_model import null_unless_better
 from ._types import LossLike, SolverLike
@@ -82,16 +81,19 @@ class SignalModel(BaseEstimator, ABC):
         candidates = self._choices(problem)
         if self.max_iter is not None:
             candidates = itertools.islice(candidates, 1)
-        result, choice = run_in_turn(candidates, functools.partial(self._solved_by, problem), self.tol)
+        attempts = Attempts(self.tol)
+        for choice in candidates:
+            if attempts.reached_by(choice, self._solved_by(problem, choice.solver, attempts.last)):
+                break
+        result, choice = attempts.best, attempts.choice
         if self._is_auto and not gap_of(result) <= self.tol:
             result = null_unless_better(problem, result, has_intercept=False)
         elif choice.solver.exact_v and result.status is not Status.diverged and not _is_exact(problem, result):
             result = fuse(problem, result, self.tol)
         return _outcome(problem, result, choice, constant)
 
-    def _solved_by(self, problem: Problem, choice: Choice, start: Result | None) -> Result:
+    def _solved_by(self, problem: Problem, solver: Solver, start: Result | None) -> Result:
         """The result of one solver; one that continues from another's result gets fewer iterations."""
-        solver = choice.solver
         most = solver.fit_epochs if start is None else min(solver.fit_epochs, CONTINUED)
         return solve(
             problem,

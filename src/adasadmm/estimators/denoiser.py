@@ -27,7 +27,7 @@ __all__ = ["TotalVariationDenoiser"]
 class TotalVariationDenoiser(SignalModel):
     """Total variation denoising: approximate a signal, an image or a volume by pieces of constant value.
 
-    With one value w for each pixel, the model minimises
+    With one value w for each pixel, the model minimises::
 
         mean loss + l2/2 |w|^2 + alpha sum |w_i - w_j|,
 
@@ -116,6 +116,8 @@ class TotalVariationDenoiser(SignalModel):
     """
 
     channel_axis: int | None
+
+    __metadata_request__fit: ClassVar[dict] = {"image": UNUSED}  # it stands where other estimators have X
 
     _parameter_constraints: ClassVar[dict] = {**SignalModel._parameter_constraints, "channel_axis": [Integral, None]}
 

@@ -86,7 +86,8 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         Maximum number of epochs; for `ALM` and `ADMM`, of iterations. None means 1000 iterations for `ALM` and `ADMM`,
         200 epochs for `ASVRGADMM` and `SPDHG`, and 20 epochs for the other solvers.
     tol : float, default=1e-3
-        Relative duality gap at which the solver stops. Below 1e-4, `ALM` also makes fused coefficients exactly equal.
+        Relative duality gap at which the solver stops. Fused coefficients are exactly equal if that keeps the gap below
+        ``tol``. Below 1e-4, the solver continues until the clusters are those of the optimum.
     batch_size : "auto" or int, default="auto"
         Rows in each iteration of a stochastic solver. ``"auto"`` is 1 unless larger batches are faster at almost the
         same accuracy.

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
@@ -32,7 +33,7 @@ __all__ = ["TrendFilter"]
 class TrendFilter(RegressorMixin, SignalModel):
     """Trend filtering: fit a piecewise polynomial of time to a series, with as few changes as the data allow.
 
-    With one value w for each distinct time, the model minimises
+    With one value w for each distinct time, the model minimises::
 
         mean loss + l2/2 |w|^2 + alpha |D w|_1,
 
@@ -72,7 +73,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         The distinct times, sorted, with those of missing targets.
     coef_ : ndarray of shape (n_times,)
         The fitted values w at ``times_``. Inside a piece of order 0 they are equal to the last bit.
-    change_points_ : ndarray of shape (n_pieces_ - 1,)
+    change_points_ : ndarray of shape (n_pieces - 1,)
         For order 0, the first time of each new piece; else the times at which the derivative of degree ``order``
         changes. They follow from the exact zeros of ``D w``.
     n_pieces_ : int
@@ -124,6 +125,11 @@ class TrendFilter(RegressorMixin, SignalModel):
 
     order: int
     _curve: Curve
+
+    # The times stand where other estimators have X: they are no metadata.
+    __metadata_request__fit: ClassVar[dict] = {"t": UNUSED}
+    __metadata_request__predict: ClassVar[dict] = {"t": UNUSED}
+    __metadata_request__score: ClassVar[dict] = {"t": UNUSED}
 
     _parameter_constraints: ClassVar[dict] = {
         **SignalModel._parameter_constraints,

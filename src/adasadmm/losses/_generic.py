@@ -86,7 +86,14 @@ def curvature(loss):
 
 @generic
 def second(loss, z, y):
-    """The second derivative in ``z`` at one prediction; where the slope has a kink, a value between both sides."""
+    """The second derivative in ``z`` at one prediction; where the slope has a kink, a value between both sides.
+
+    Examples
+    --------
+    >>> from adasadmm import Logistic, losses
+    >>> losses.second(Logistic(), 0.0, 1.0)
+    0.25
+    """
 
 
 @generic

@@ -47,7 +47,7 @@ class Scaled(NamedTuple):
 
 
 class Diagonal(NamedTuple):
-    """``H_t = a I + diag(s_t)`` with ``s_tj = sqrt(g_1j^2 + ... + g_tj^2)``, the paper's diagonal metric.
+    """The paper's diagonal metric, ``H_t = a I + diag(s_t)``: ``s_tj^2`` is the sum of ``g_rj^2`` for r up to t.
 
     Examples
     --------

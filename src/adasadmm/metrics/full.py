@@ -21,7 +21,7 @@ SMALL = 1e-3  # entries of a gradient below this, in units of what moves the lag
 
 
 class Full(NamedTuple):
-    """``H_t = a I + G_t^{1/2}`` with ``G_t = g_1 g_1' + ... + g_t g_t'``, the paper's full metric.
+    """The paper's full metric, ``H_t = a I + G_t^{1/2}``: ``G_t`` is the sum of ``g_r g_r'`` for r up to t.
 
     Parameters
     ----------

@@ -43,13 +43,18 @@ class Shape(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """All box terms of a problem. Rows of A are counted after the rows of X."""
+    """All box terms of a problem. Rows of A are counted after the rows of X.
+
+    ``share`` is the share of a term in the complementarity that a step aims at. That of a row of X grows with its
+    weight, so that a row of weight 2 leads to the same steps as two equal rows.
+    """
 
     row: np.ndarray
     low: np.ndarray
     high: np.ndarray
     kink: np.ndarray
     flex: np.ndarray
+    share: np.ndarray
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------
@@ -143,13 +148,14 @@ def _finite(bound: np.ndarray) -> np.ndarray:
 
 def terms_of(problem: Problem) -> Terms:
     """The box terms of a problem's loss and penalty; rows of weight 0 have none."""
-    found = [_weighted(piece, problem.rows.c / problem.n) for piece in loss_pieces(problem.loss, problem.rows.y)]
+    weight, total = problem.rows.c / problem.n, float(problem.d + problem.m)  # no number of rows: see `Terms.share`
+    found = [_weighted(piece, weight, total) for piece in loss_pieces(problem.loss, problem.rows.y)]
     for part, rows in penalties.parts_of(problem.penalty, problem.p):
         shape = penalty_pieces(part)
         assert shape is not None
         found += [_placed(piece, problem.n + rows) for piece in shape.pieces]
     if not found:
-        return Terms(np.empty(0, dtype=np.int64), *(np.empty(0) for _ in range(4)))
+        return Terms(np.empty(0, dtype=np.int64), *(np.empty(0) for _ in range(5)))
     return Terms(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
 
 
@@ -163,15 +169,15 @@ def curvature_of(problem: Problem) -> np.ndarray:
     return found
 
 
-def _weighted(piece: Piece, weight: np.ndarray) -> Terms:
-    """A piece of the loss: t is in units of the weighted loss."""
+def _weighted(piece: Piece, weight: np.ndarray, total: float) -> Terms:
+    """A piece of the loss: t is in units of the weighted loss, and the shares have this sum over all rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (np.where(weight > 0.0, weight * end, 0.0) for end in (piece.low, piece.high))
         flex = np.where(weight > 0.0, piece.flex / weight, 0.0)
-    return _placed(Piece(low, high, piece.kink, flex), np.arange(len(weight)))
+    return _placed(Piece(low, high, piece.kink, flex), np.arange(len(weight)), total * weight)
 
 
-def _placed(piece: Piece, rows: np.ndarray) -> Terms:
-    low, high, kink, flex = (np.broadcast_to(np.asarray(field, dtype=float), rows.shape) for field in piece)
-    kept = low < high
-    return Terms(rows[kept].astype(np.int64), low[kept], high[kept], kink[kept], flex[kept])
+def _placed(piece: Piece, rows: np.ndarray, share: np.ndarray | float = 1.0) -> Terms:
+    fields = [np.broadcast_to(np.asarray(field, dtype=float), rows.shape) for field in (*piece, share)]
+    kept = fields[0] < fields[1]
+    return Terms(rows[kept].astype(np.int64), *(field[kept] for field in fields))

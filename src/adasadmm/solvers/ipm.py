@@ -134,7 +134,8 @@ class InteriorPointRun(Run):
         number = len(self.terms.row)
         self.x, self.step = steps.Variables.zeros(number), steps.Step.zeros(number)
         self.inside = np.zeros(number, dtype=bool)
-        self.ends = int(np.isfinite(self.terms.low).sum() + np.isfinite(self.terms.high).sum())
+        finite = np.isfinite(self.terms.low).astype(float) + np.isfinite(self.terms.high)
+        self.ends = float(self.terms.share @ finite)  # the number of finite ends, each with its share
         self.system = problem.system
         self.careful = self.system.name == "conjugate gradients"  # if not, solutions are only refined together with dt
         self.units = units_of(problem)
@@ -152,7 +153,7 @@ class InteriorPointRun(Run):
         self.rounding = FINAL * self.gap
         at_zero = not self.w.any() and not problem.b.any() and penalties.violation(problem.penalty, self.u[n:]) == 0.0
         self.solved = at_zero and self.units.depth == 0.0  # neither the loss nor the penalty can be smaller
-        steps.start(self.terms, self.x, self.u, self.units.reach, self.gap / max(1, self.ends))
+        steps.start(self.terms, self.x, self.u, self.units.reach, self.gap / (self.ends or 1.0))
         self.slopes, self.duals = self._smooth().slopes[:n], np.empty_like(self.u)
         self._set_duals()
         if self.solved:

@@ -4,7 +4,8 @@ For a term of row value u (`box_terms`) the conditions of optimality are
 
     u - kink - flex t = p - q,    p (high - t) = 0,  q (t - low) = 0,    p, q >= 0.
 
-An iteration replaces both zeros by sigma > 0. With ``a = high - t`` and ``b = t - low``, Newton's step solves for dt,
+An iteration replaces both zeros by sigma > 0: the mean complementarity times the share of the term. With
+``a = high - t`` and ``b = t - low``, Newton's step solves for dt,
 
     J dt = du + G,    J = flex + p/a + q/b,    G = u - kink - flex t - sigma/a + sigma/b,
 
@@ -71,13 +72,13 @@ class Step(NamedTuple):
 
 
 @compiled
-def start(terms: Terms, x: Variables, u, reach, sigma):
+def start(terms: Terms, x: Variables, u, reach, mean):
     """The first t, p and q: t in the middle of its box, p and q on the central path.
 
     If one end is infinite, p or q is at least the reach of its row, the size to be expected of u.
     """
     for k in range(len(x.t)):
-        low, high, flex = terms.low[k], terms.high[k], terms.flex[k]
+        low, high, flex, sigma = terms.low[k], terms.high[k], terms.flex[k], mean * terms.share[k]
         off = u[terms.row[k]] - terms.kink[k]
         if math.isinf(low) and math.isinf(high):
             continue
@@ -100,10 +101,10 @@ def start(terms: Terms, x: Variables, u, reach, sigma):
 
 
 @compiled
-def assemble(terms: Terms, x: Variables, u, step: Step, sigma, soft, weight, pull):
+def assemble(terms: Terms, x: Variables, u, step: Step, mean, soft, weight, pull):
     """J and G of each term; add 1/J to the weight and G/J to the pull of its row."""
     for k in range(len(x.t)):
-        row, flex = terms.row[k], terms.flex[k]
+        row, flex, sigma = terms.row[k], terms.flex[k], mean * terms.share[k]
         J = flex + soft[row]
         G = u[row] - terms.kink[k] - flex * x.t[k]
         if math.isfinite(terms.high[k]):
@@ -132,11 +133,11 @@ def amend(terms: Terms, change, step: Step):
 
 
 @compiled
-def direct(terms: Terms, x: Variables, step: Step, sigma):
+def direct(terms: Terms, x: Variables, step: Step, mean):
     """The dp and dq that belong to dt; returns the length of the step to the boundary."""
     most = math.inf
     for k in range(len(x.t)):
-        dt = step.dt[k]
+        dt, sigma = step.dt[k], mean * terms.share[k]
         if math.isfinite(terms.high[k]):
             dp = (sigma + step.over_a[k] + x.p[k] * dt) / x.a[k] - x.p[k]
             step.dp[k] = dp
