@@ -108,7 +108,7 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
         return
     system = problem.system
     iterative = system.name == "conjugate gradients"
-    if system.flops > MOST_FLOPS or (iterative and not smooth):
+    if system.flops > MOST_FLOPS or (iterative and not (smooth and problem.n < problem.d)):
         yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")
     how = "which needs conjugate gradients" if iterative else f"solved by a factorisation ({system.name})"
     yield Choice(IPM(), f"{shape} make a small Newton system, {how}")

@@ -134,6 +134,10 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         objective. Infinite if no bound is known.
     status_ : Status or list of Status
         How the run ended, for each class if there are more than two.
+    solver_ : Solver or list of Solver
+        The solver that ran, for each class if there are more than two.
+    solver_reason_ : str or list of str
+        Why it was chosen.
     trace_ : Trace or list of Trace
         Objective, residuals and time during the run, for each class if there are more than two. They belong to the
         iterates; `summary` gives the objective of the model.
@@ -222,6 +226,10 @@ random_state, n_jobs, verbose
         Relative duality gap, as for `GraphGuidedClassifier`.
     status_ : Status
         How the run ended.
+    solver_ : Solver
+        The solver that ran.
+    solver_reason_ : str
+        Why it was chosen.
     trace_ : Trace
         Objective, residuals and time during the run.
     graph_, graph_weights_, graph_notes_, n_iter_, n_features_in_, feature_names_in_

@@ -219,8 +219,8 @@ warm_start, random_state, verbose
         Score on the held-out rows of each fold.
     coef_path_ : ndarray of shape (1 or n_classes, n_alphas, d)
         Coefficients along the path on all rows, at the chosen ``l2``.
-    coef_, intercept_, classes_, graph_, graph_weights_, graph_notes_, clusters_, n_iter_, dual_gap_, status_, trace_, \
-n_features_in_, feature_names_in_
+    coef_, intercept_, classes_, graph_, graph_weights_, graph_notes_, clusters_, n_iter_, dual_gap_, status_, \
+solver_, solver_reason_, trace_, n_features_in_, feature_names_in_
         As for `GraphGuidedClassifier`.
 
     See Also
@@ -287,8 +287,8 @@ verbose
     ----------
     alpha_, l2_, alphas_, cv_scores_, coef_path_
         As for `GraphGuidedClassifierCV`.
-    coef_, intercept_, graph_, graph_weights_, graph_notes_, clusters_, n_iter_, dual_gap_, status_, trace_, \
-n_features_in_, feature_names_in_
+    coef_, intercept_, graph_, graph_weights_, graph_notes_, clusters_, n_iter_, dual_gap_, status_, solver_, \
+solver_reason_, trace_, n_features_in_, feature_names_in_
         As for `GraphGuidedRegressor`.
 
     Examples

@@ -89,7 +89,8 @@ warm_start, random_state, n_jobs, verbose
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_iter_, dual_gap_, status_, trace_, n_features_in_, feature_names_in_
+    coef_, intercept_, classes_, n_iter_, dual_gap_, status_, solver_, solver_reason_, trace_, n_features_in_, \
+feature_names_in_
         As for `GraphGuidedClassifier`.
     graph_ : ndarray of shape (d - 1, 2) or None
         Edges of the chain if ``A="chain"``, otherwise None.
@@ -166,7 +167,7 @@ random_state, n_jobs, verbose
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, dual_gap_, status_, trace_, n_features_in_, feature_names_in_
+    coef_, intercept_, n_iter_, dual_gap_, status_, solver_, solver_reason_, trace_, n_features_in_, feature_names_in_
         As for `GraphGuidedRegressor`.
     graph_, clusters_
         As for `StructuredClassifier`.
