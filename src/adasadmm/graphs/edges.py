@@ -74,7 +74,8 @@ class Graph:
     ) -> None:
         d, notes = _size(edges, d), tuple(notes)
         given = as_edges(edges, d)
-        once, total = _merged(np.sort(given, axis=1), as_weights(weights, given), d)
+        ordered = given if (given[:, 0] < given[:, 1]).all() else np.sort(given, axis=1)
+        once, total = _merged(ordered, as_weights(weights, given), d)
         if len(once) < len(given):
             notes += (f"{_count(len(given) - len(once), 'duplicate edge')} merged, weights added",)
             warnings.warn(notes[-1], GraphWarning, stacklevel=2)
@@ -201,8 +202,9 @@ def incidence(edges: ArrayLike, weights: ArrayLike | None = None, d: int | None 
     pairs = as_edges(edges, d)
     alpha = as_weights(weights, pairs)
     values = np.column_stack([alpha, -alpha]).reshape(-1)
-    rows = np.repeat(np.arange(len(pairs)), 2)
-    return sp.csr_array((values, (rows, pairs.reshape(-1))), shape=(len(pairs), d))
+    F = sp.csr_array((values, pairs.reshape(-1), np.arange(0, 2 * len(pairs) + 1, 2)), shape=(len(pairs), d))
+    F.sort_indices()
+    return F
 
 
 def edges_of(F: ArrayLike | sp.sparray | sp.spmatrix) -> tuple[np.ndarray, np.ndarray]:
@@ -264,13 +266,14 @@ def as_edges(edges: ArrayLike, d: int) -> np.ndarray:
         hint = "; give (edges, weights)" if array.ndim == 2 and array.shape[1] == 3 else ""
         hint = "; an adjacency matrix must be sparse: scipy.sparse.csr_array(...)" if array.shape == (d, d) else hint
         raise ValueError(f"edges must have shape (E, 2), got {array.shape}{hint}")
-    numbers = array.dtype.kind in "iuf"
-    whole = np.isfinite(array) & (array == np.floor(array)) if numbers else np.zeros(array.shape, dtype=bool)
-    if not whole.all():
-        raise ValueError(f"edges must be pairs of whole numbers, got {array[~whole][0]!r}")
+    if array.dtype.kind not in "iu":
+        numbers = array.dtype.kind == "f"
+        whole = np.isfinite(array) & (array == np.floor(array)) if numbers else np.zeros(array.shape, dtype=bool)
+        if not whole.all():
+            raise ValueError(f"edges must be pairs of whole numbers, got {array[~whole][0]!r}")
     pairs = array.astype(np.int64)
-    outside = np.any((pairs < 0) | (pairs >= d), axis=1)
-    if outside.any():
+    if pairs.min() < 0 or pairs.max() >= d:
+        outside = np.any((pairs < 0) | (pairs >= d), axis=1)
         raise ValueError(f"edge {_named(pairs, outside)} is out of range: there are {d} coefficients, 0 to {d - 1}")
     loops = pairs[:, 0] == pairs[:, 1]
     if loops.any():
