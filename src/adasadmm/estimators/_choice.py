@@ -112,7 +112,8 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
         yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")
     how = "which needs conjugate gradients" if iterative else f"solved by a factorisation ({system.name})"
     yield Choice(IPM(), f"{shape} make a small Newton system, {how}")
-    yield Choice(ALM(), f"the penalty needs its prox for {shape}")
+    if problem.diagonal is None or not _accepts(IPM(), problem):  # else ALM takes long, and does not get further
+        yield Choice(ALM(), f"the penalty has no form for IPM, or IPM missed tol, on {shape}")
 
 
 def _accurate(problem: Problem, tuning: Tuning, reason: str) -> Choice:
