@@ -158,3 +158,9 @@ def test_fused_and_bounded_coefficients_reach_the_optimum(l2, upper):
     optimum = cp.Problem(cp.Minimize(loss), [w >= 0, w <= min(upper, 1e3)]).solve(solver=cp.CLARABEL)
     assert model._objectives[0] == pytest.approx(optimum, rel=2e-6)
     assert model.coef_.min() >= -1e-12
+
+
+def test_a_null_model_that_is_the_optimum_needs_no_warning():
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    model = GraphGuidedRegressor("chain", loss="poisson").fit(X, np.zeros(20))
+    assert model.dual_gap_ <= model.tol

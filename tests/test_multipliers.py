@@ -23,7 +23,7 @@ from adasadmm import (
     solve,
 )
 from adasadmm.linalg.sparse_systems import ConjugateGradients
-from adasadmm.solvers import alm
+from adasadmm.solvers import alm, newton
 
 LOSSES = (Hinge(), Logistic(), Squared())
 ids = {"ids": lambda part: type(part).__name__}
@@ -187,3 +187,7 @@ def test_random_problems_of_all_sizes_and_scales_end_with_a_proof(seed):
     result = solve(case, ALM(), tol=1e-6, epochs=200)
     assert result.status is Status.converged
     assert -1e-12 <= result.certificate.gap / max(abs(result.certificate.primal), 1e-300) <= 1e-6
+
+
+def test_no_step_along_a_direction_that_does_not_fall():
+    assert newton.step_length(lambda length: 1e-71, 1e-71) == 0.0

@@ -331,3 +331,28 @@ def test_a_failed_fit_changes_nothing():
     assert model.coef_ is before
     with pytest.raises(ValueError, match="t contains NaN"):
         model.predict([np.nan])
+
+
+@pytest.mark.filterwarnings("ignore:the relative duality gap")
+def test_directions_that_do_not_fall_end_no_fit():
+    """Rounding makes Newton's direction at a gradient near 0 one of ascent."""
+    model = TrendFilter(3, 0.01, "hinge", tol=1e-6).fit(np.arange(8), [1, 1, 0, 0, 1, 1, 1, 1])
+    assert model.objective_ < 1e-12
+
+
+def test_targets_inside_the_tube_are_fitted_exactly():
+    y = 1e-6 * np.random.default_rng(1).normal(size=100)
+    model = TrendFilter(0, 0.1, "epsilon_insensitive", l2=1e-3).fit(np.arange(100), y)
+    assert model.objective_ == model.dual_gap_ == 0.0
+
+
+def test_equal_targets_at_one_time_leave_no_gap():
+    """The variance inside of the times is rounding, which says nothing about the gap."""
+    y, weight = np.repeat(np.random.default_rng(0).normal(size=10), 2) / 3, np.tile([1, 0.3], 10)
+    model = TrendFilter(0, 0.0).fit(np.repeat(np.arange(10), 2), y, sample_weight=weight)
+    assert model.dual_gap_ <= model.tol
+
+
+def test_equal_counts_have_a_score():
+    model = TrendFilter(0, loss="poisson").fit([0, 1, 2], [2, 2, 2])
+    assert model.score([0, 1, 2], [2, 2, 2]) == 1.0

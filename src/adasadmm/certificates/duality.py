@@ -33,6 +33,7 @@ __all__ = ["Dual", "certificate", "data_pull", "dual_value", "relative_gap", "sl
 
 NO_DUAL_POINT = "no dual point was found where the conjugates are finite"
 CONTRADICTION = "the dual value exceeds the primal value: a function of the loss or the penalty is wrong"
+ULPS = 4 * np.finfo(float).eps
 EXCESS = 1e-5  # of the dual over the primal value, relative: far above rounding
 
 
@@ -63,7 +64,7 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
         s = balanced(problem, s, (low, high))
     elif unbounded.any():
         s, theta = repair(problem, s, theta, (low, high), bounds)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         most = np.min(np.where(s > 0.0, high / s, np.where(s < 0.0, low / s, 1.0)), initial=1.0)
     t = largest_scale(problem, theta, float(most))
     s, theta = np.clip(t * s, low, high), t * theta
@@ -131,6 +132,8 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
     if not math.isfinite(primal) or not math.isfinite(dual):
         return math.inf
     least = problem.least_loss
+    if dual <= primal <= least + ULPS * abs(least):  # nothing is below the least loss, so this is the optimum
+        return 0.0
     return (primal - dual) / max(primal - least, 1e-12 * (_value_at_zero(problem) - least), np.finfo(float).tiny)
 
 

@@ -120,9 +120,10 @@ def fit_one(
     reached = gap_of(result) <= estimator.tol
     if auto and not reached and problem.source is None:
         result = null_unless_better(problem, result, estimator.fit_intercept)
+    converged = not auto or gap_of(result) <= estimator.tol  # the null model may be the optimum
     result, fused = _exact(problem, result, choice.solver, estimator.tol) if reached else (result, False)
     coef, intercept = split_intercept(estimator, result.w_average)
-    return Fit(coef, intercept, result, choice, converged=not auto or reached, fused=fused)
+    return Fit(coef, intercept, result, choice, converged, fused)
 
 
 def _exact(problem: Problem, result: Result, solver: Solver, tol: float) -> tuple[Result, bool]:

@@ -183,9 +183,10 @@ def _outcome(problem: Problem, result: Result, choice: Choice, constant: float) 
     found = result.certificate
     if found is None:
         return Outcome(result, choice, problem.objective(result.w_average) + constant, math.inf)
+    # A constant makes the objective larger, and so the relative gap smaller; not if it is only rounding.
     objective = found.primal + constant
-    as_found = constant == 0.0 or not math.isfinite(found.gap)
-    return Outcome(result, choice, objective, found.relative_gap if as_found else found.gap / objective)
+    with_constant = found.gap / objective if constant > 0.0 and objective > 0.0 else math.inf
+    return Outcome(result, choice, objective, min(found.relative_gap, with_constant))
 
 
 def _is_exact(problem: Problem, result: Result) -> bool:

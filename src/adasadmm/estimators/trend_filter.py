@@ -272,7 +272,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         if losses.takes_labels(loss):
             middle = 0.5 if isinstance(loss, Logistic) else 0.0
             return float(accuracy_score(target > 0.0, predicted > middle, sample_weight=weight))
-        if isinstance(loss, Poisson):
+        if isinstance(loss, Poisson) and np.ptp(target) > 0.0:  # D^2 is not defined for equal counts
             return float(d2_tweedie_score(target, predicted, sample_weight=weight, power=1))
         return float(r2_score(target, predicted, sample_weight=weight))
 

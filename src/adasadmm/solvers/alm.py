@@ -185,6 +185,8 @@ class AugmentedLagrangianRun(Run):
             Xp, Ap = np.empty_like(self.Xw), self.problem.times_A(p)
             products.product(self.problem.rows.X, p, Xp)
             length = self._length(p, Xp, Ap, float(gradient @ p))
+            if length == 0.0:
+                break
             self.w += length * p
             self.Xw += length * Xp
             self.Aw += length * Ap

@@ -84,8 +84,11 @@ def step_length(slope: Callable[[float], float], first_slope: float) -> float:
     """How far to go along a direction in which a convex function falls with ``first_slope``.
 
     A full step if the slope after it is neither as steep upwards nor as steep downwards as before. A step that was too
-    short is made longer: that happens where nothing but the part that holds a step bounded has curvature.
+    short is made longer: that happens where nothing but the part that holds a step bounded has curvature. No step if
+    the function does not fall: rounding turns the direction of a gradient near 0.
     """
+    if not first_slope < 0.0:
+        return 0.0
     length, slope_high = 1.0, slope(1.0)
     low, slope_low = 0.0, first_slope
     while slope_high < STEEP * first_slope and length < LONGEST:
