@@ -281,6 +281,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
             "solver_",
             "solver_reason_",
             "_objectives",
+            "_fused_exactly",
         ):  # of an earlier fit with other coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
