@@ -249,8 +249,7 @@ class Problem:
     def loss_at(self, *points: np.ndarray) -> list[float]:
         """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; for a source the last values are kept."""
         if self.source is None:
-            _, y, c = self.rows
-            return [float(losses.mean_value(self.loss, self.predictions(w), y, c)) for w in points]
+            return [float(losses.mean_value(self.loss, self.predictions(w), *self.rows[1:])) for w in points]
         keys = [w.tobytes() for w in points]
         if self._last_losses is None or not all(key in self._last_losses for key in keys):
             self._last_losses = dict(zip(keys, self._loss_at(points), strict=True))

@@ -22,12 +22,13 @@ from ..problem import Problem
 from ..registry import SOLVERS, Tuning
 from ..solvers import ADMM, ALM, ASVRGADMM, IPM, SPDHG, AlternatingChains, ChainDP, DualGradient, Solver, check_fits
 
-__all__ = ["Attempts", "Choice", "choices", "gap_of"]
+__all__ = ["CONTINUED", "Attempts", "Choice", "choices", "gap_of"]
 
 MOST_FEATURES = 2000  # on workers: with more, batch ADMM's d x d matrix costs more than stochastic epochs
 # Rows a feature above which ALM is faster than IPM, measured at 100 to 1,000 features. If the loss has kinks, few rows
 # have curvature, so that ALM's matrix is much cheaper than IPM's.
 MANY_ROWS_KINKED, MANY_ROWS_SMOOTH = 4, 50
+CONTINUED = 100  # iterations of a solver that follows one that missed tol
 MOST_FLOPS = 2e11  # of one factorisation: above, methods that factor nothing are tried first
 
 DIRECT = (

@@ -20,7 +20,7 @@ from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import Solver
 from ..sources import Source
-from ._choice import Attempts, Choice, choices, gap_of
+from ._choice import CONTINUED, Attempts, Choice, choices, gap_of
 from ._null_model import null_unless_better
 from ._types import LossLike, Parameters
 
@@ -112,8 +112,9 @@ def fit_one(
         settings = _solve_settings(estimator, choice.solver, auto)
         if attempts.last is None:  # only the first run is saved
             settings |= {"start": start, "checkpoint": checkpoint, "resume": resume}
-        elif _improves(problem, attempts.last):
-            settings["start"] = attempts.last
+        else:
+            settings["epochs"] = min(settings["epochs"], CONTINUED)
+            settings["start"] = attempts.last if _improves(problem, attempts.last) else None
         if attempts.reached_by(choice, solve(problem, choice.solver, seed=seed, callback=callback, **settings)):
             break
     result, choice = attempts.best, attempts.choice

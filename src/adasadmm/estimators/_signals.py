@@ -25,7 +25,7 @@ from ..losses import Logistic, Poisson
 from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import Solver
-from ._choice import Attempts, Choice, choices, gap_of
+from ._choice import CONTINUED, Attempts, Choice, choices, gap_of
 from ._fitting import GIVEN
 from ._null_model import null_unless_better
 from ._types import LossLike, SolverLike
@@ -33,7 +33,6 @@ from ._types import LossLike, SolverLike
 __all__ = ["FUSED", "Outcome", "SignalModel", "response"]
 
 FUSED = 1e-3  # for solvers without an exact v: a difference below this part of the largest one counts as 0
-CONTINUED = 100  # iterations of a solver that follows one that missed tol
 
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 

@@ -70,11 +70,12 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     l2 : float, default=None
         Strength of the ridge penalty. None means the same default as for ``alpha``.
     solver : {"auto", "alm", "ipm", "admm", "ada-diag", "ada-full", "sadmm"} or Solver, default="auto"
-        ``"auto"`` runs until the relative duality gap falls below ``tol``, and warns if it does not. It is `ALM` for up
-        to 2,000 features, or `ADMM` if ``beta`` is a number. For more features it is `ASVRGADMM` or `SPDHG`, followed
-        by `ALM` if these miss ``tol``. For rows on Dask workers it is `ADMM`; for other sources and in `partial_fit` it
-        is ``"ada-diag"``. ``"ada-diag"``, ``"ada-full"`` and ``"sadmm"``, the paper's methods, run for ``max_iter``
-        epochs.
+        ``"auto"`` chooses a method by the shape of the problem, runs it until the relative duality gap falls below
+        ``tol``, tries another one if it does not, and warns if both fail; ``solver_`` and ``solver_reason_`` say what
+        ran. With many more rows than features it is `ALM`, otherwise `IPM`; with a diagonal X `ChainDP`,
+        `AlternatingChains` or `DualGradient`; with many sparse features `ASVRGADMM` or `SPDHG`; `ADMM` if ``beta`` is a
+        number. For rows on Dask workers it is `ADMM`; for other sources and in `partial_fit` it is ``"ada-diag"``.
+        ``"ada-diag"``, ``"ada-full"`` and ``"sadmm"``, the paper's methods, run for ``max_iter`` epochs.
     eta : "auto", float or step size, default="auto"
         Step size of ``"ada-diag"``, ``"ada-full"`` and ``"sadmm"``; an object of `adasadmm.stepsizes` sets a schedule.
         ``"auto"`` needs no tuning; for ``"sadmm"`` it is ``1/(l2 t)``.
