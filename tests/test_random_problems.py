@@ -3,18 +3,25 @@
 import pytest
 from random_problems import by_cvxpy, judged, random_case
 
-from adasadmm import ADMM, ALM
+from adasadmm import ALM, Problem
+from adasadmm.estimators._choice import choices
+from adasadmm.registry import Tuning
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 
 
-def check(numbers, largest, solvers):
+def automatic(case):
+    """The solver that estimators choose for a problem."""
+    return next(choices(Problem(**case.settings), Tuning())).solver
+
+
+def check(numbers, largest, solvers_for):
     """Collect all faults, so that one does not hide the others."""
     faults = []
     for number in numbers:
         case = random_case(number, largest)
         reference = by_cvxpy(case)
-        for solver in solvers:
+        for solver in solvers_for(case):
             verdict = judged(case, solver, reference)
             faults += [
                 f"{case.name}, {type(solver).__name__}: {fault}"
@@ -26,13 +33,13 @@ def check(numbers, largest, solvers):
 
 @pytest.mark.parametrize("numbers", [range(first, first + 5) for first in range(0, 25, 5)], ids=str)
 def test_small_problems(numbers):
-    check(numbers, 30, [ALM()])
+    check(numbers, 30, lambda case: {ALM(), automatic(case)})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("numbers", [range(first, first + 20) for first in range(0, 200, 20)], ids=str)
-def test_problems_up_to_four_hundred_rows_and_features(numbers):
-    check(numbers, 400, [ALM(), ADMM()])
+def test_problems_up_to_two_hundred_rows_and_features(numbers):
+    check(numbers, 200, lambda case: [automatic(case)])
 
 
 def test_a_problem_is_a_function_of_its_number():
