@@ -142,7 +142,7 @@ def judged(case: Case, solver: Any, reference: float, tol: float = TOL) -> Verdi
     certificate = result.certificate
     assert certificate is not None
     least_loss = problem.least_loss  # what the relative gap is relative to
-    unit = max(certificate.primal - least_loss, 1e-9 * (problem.loss_at_zero - least_loss))
+    unit = max(certificate.primal - least_loss, 1e-9 * (problem.loss_at_zero - least_loss), 1e-300)
     excess = (certificate.primal - reference) / unit if math.isfinite(reference) else math.nan
     converged = result.status is Status.converged
     wrong = f"converged {excess:.1e} above CVXPY" if converged and excess > tol + 1e-7 else ""
