@@ -21,8 +21,9 @@ from ..certificates.trace import Result
 from ..problem import Problem
 from ..registry import SOLVERS, Tuning
 from ..solvers import ADMM, ALM, ASVRGADMM, IPM, SPDHG, AlternatingChains, ChainDP, DualGradient, Solver, check_fits
+from ._types import SolverLike
 
-__all__ = ["CONTINUED", "Attempts", "Choice", "choices", "gap_of"]
+__all__ = ["CONTINUED", "Attempts", "Choice", "candidates", "choices", "gap_of", "is_auto"]
 
 MOST_FEATURES = 2000  # on workers: with more, batch ADMM's d x d matrix costs more than stochastic epochs
 # Rows a feature above which ALM is faster than IPM, measured at 100 to 1,000 features. If the loss has kinks, few rows
@@ -75,6 +76,18 @@ def gap_of(result: Result) -> float:
     return math.inf if result.certificate is None else result.certificate.relative_gap
 
 
+def is_auto(given: SolverLike) -> bool:
+    """Whether the parameter ``solver`` leaves the choice to us."""
+    return isinstance(given, str) and given == "auto"
+
+
+def candidates(given: SolverLike, problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterator[Choice]:
+    """The solver that was given, by name or as an object; or those that "auto" runs in turn."""
+    if is_auto(given):
+        return choices(problem, tuning, streaming)
+    return iter([Choice(SOLVERS[given](tuning) if isinstance(given, str) else given, "it was given")])
+
+
 def choices(problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterator[Choice]:
     """The solvers to run, in this order, until one of them reaches ``tol``."""
     if streaming:
@@ -114,7 +127,7 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     how = "which needs conjugate gradients" if iterative else f"solved by a factorisation ({system.name})"
     yield Choice(IPM(), f"{shape} make a small Newton system, {how}")
     if problem.diagonal is None or not _accepts(IPM(), problem):  # else ALM takes long, and does not get further
-        yield Choice(ALM(), f"the penalty has no form for IPM, or IPM missed tol, on {shape}")
+        yield Choice(ALM(), "IPM does not take this loss or penalty, or missed tol")
 
 
 def _accurate(problem: Problem, tuning: Tuning, reason: str) -> Choice:

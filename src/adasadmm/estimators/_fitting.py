@@ -17,16 +17,15 @@ from ..certificates.trace import Result, Snapshot, Status, Trace
 from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, WithIntercept
 from ..problem import Problem
-from ..registry import LOSSES, SOLVERS, Tuning
+from ..registry import LOSSES, Tuning
 from ..solvers import Solver
 from ..sources import Source
-from ._choice import CONTINUED, Attempts, Choice, choices, gap_of
+from ._choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
 from ._null_model import null_unless_better
 from ._types import LossLike, Parameters
 
 __all__ = ["Fit", "Structure", "as_loss", "fit_one", "fused_groups", "solvers_for"]
 
-GIVEN = "it was given"
 POLISH_BELOW = 1e-4  # for a smaller tol the solver continues, so that the structure is that of the optimum
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
 
@@ -56,12 +55,8 @@ def as_loss(loss: LossLike) -> tuple:
 
 def solvers_for(estimator: Parameters, problem: Problem, streaming: bool) -> Iterator[Choice]:
     """The solver that the parameters name, or those that "auto" runs in turn until one reaches ``tol``."""
-    if isinstance(estimator.solver, Solver):
-        return iter([Choice(estimator.solver, GIVEN)])
     tuning = Tuning(**{name: getattr(estimator, name) for name in Tuning._fields})
-    if estimator.solver != "auto":
-        return iter([Choice(SOLVERS[estimator.solver](tuning), GIVEN)])
-    return choices(problem, tuning, streaming)
+    return candidates(estimator.solver, problem, tuning, streaming)
 
 
 def problem_of(
@@ -101,14 +96,14 @@ def fit_one(
     resume: bool = False,
 ) -> Fit:
     """Fit one linear function."""
-    auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
+    auto = is_auto(estimator.solver)
     streaming = problem.source is not None and not problem.on_workers
-    candidates = solvers_for(estimator, problem, streaming)
+    in_turn = solvers_for(estimator, problem, streaming)
     if estimator.max_iter is not None:
-        candidates = itertools.islice(candidates, 1)
+        in_turn = itertools.islice(in_turn, 1)
 
     attempts = Attempts(estimator.tol)
-    for choice in candidates:
+    for choice in in_turn:
         settings = _solve_settings(estimator, choice.solver, auto)
         if attempts.last is None:  # only the first run is saved
             settings |= {"start": start, "checkpoint": checkpoint, "resume": resume}

@@ -7,7 +7,6 @@ import itertools
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
 
@@ -25,8 +24,7 @@ from ..losses import Logistic, Poisson
 from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import Solver
-from ._choice import CONTINUED, Attempts, Choice, choices, gap_of
-from ._fitting import GIVEN
+from ._choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
 from ._null_model import null_unless_better
 from ._types import LossLike, SolverLike
 
@@ -77,11 +75,11 @@ class SignalModel(BaseEstimator, ABC):
 
     def _solve(self, problem: Problem, constant: float = 0.0) -> Outcome:
         """Solve a problem; ``constant`` belongs to the objective but not to the problem."""
-        candidates = self._choices(problem)
+        in_turn = candidates(self.solver, problem, Tuning())
         if self.max_iter is not None:
-            candidates = itertools.islice(candidates, 1)
+            in_turn = itertools.islice(in_turn, 1)
         attempts = Attempts(self.tol)
-        for choice in candidates:
+        for choice in in_turn:
             if attempts.reached_by(choice, self._solved_by(problem, choice.solver, attempts.last)):
                 break
         result, choice = attempts.best, attempts.choice
@@ -127,16 +125,7 @@ class SignalModel(BaseEstimator, ABC):
 
     @property
     def _is_auto(self) -> bool:
-        return isinstance(self.solver, str) and self.solver == "auto"
-
-    def _choices(self, problem: Problem) -> Iterator[Choice]:
-        """The solver that was given, or those that "auto" runs in turn until one reaches ``tol``."""
-        if isinstance(self.solver, Solver):
-            yield Choice(self.solver, GIVEN)
-        elif not self._is_auto:
-            yield Choice(SOLVERS[self.solver](Tuning()), GIVEN)
-        else:
-            yield from choices(problem, Tuning())
+        return is_auto(self.solver)
 
     def summary(self) -> str:
         """Describe the fitted model in a few lines.
