@@ -244,6 +244,9 @@ def newton(nodes: Nodes, shift: float, edges: np.ndarray, start: np.ndarray) -> 
             length *= 0.5
         else:  # the objective falls no further than rounding
             return w, multipliers
+        if length < 1.0 and found >= value - ROUNDING * abs(value):  # rounding hides what a full step gains
+            full = chain_value(nodes, shift, edges, following)
+            return following if full <= value + ROUNDING * abs(value) else trial, multipliers
         w, value = trial, found
     return w, multipliers
 
