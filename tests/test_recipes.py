@@ -115,7 +115,7 @@ except SystemExit: raise AssertionError("the command line does not know the loss
 import numpy as np
 from adasadmm import L1, ALM, AdaSADMM, Problem, Squared, penalties, solve
 A = [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]
-X = np.eye(3); y = [1.0, 2.0, 6.0]
+X = np.vstack([np.eye(3), np.ones(3)]); y = [1.0, 2.0, 6.0, 8.0]  # not diagonal: L1 would get a certificate of its own
 for solver in (ALM(), AdaSADMM()):
     pair = penalties.Absolute(0.2), L1(0.2)
     one, two = (solve(Problem(X, y, loss=Squared(), penalty=each, A=A), solver) for each in pair)

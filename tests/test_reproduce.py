@@ -207,7 +207,7 @@ def test_docstrings_of_classes_and_functions_do_not_count_and_other_texts_do(pac
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_like_an_undisturbed_one(finished, tmp_path):
-    command = [sys.executable, "-m", "adasadmm.cli", "reproduce", *QUICK, "--algorithms", ",".join(PAPERS)]
+    command = [sys.executable, "-m", "adasadmm", "reproduce", *QUICK, "--algorithms", ",".join(PAPERS)]
     process = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while len(list((tmp_path / "cells").glob("trial-*.json"))) < 3:
