@@ -72,16 +72,7 @@ class AlternatingChains(Solver):
 
     @staticmethod
     def fits(problem: Problem) -> str:
-        """Why the method cannot solve a problem; empty if it can.
-
-        Parameters
-        ----------
-        problem : Problem
-
-        Returns
-        -------
-        str
-        """
+        """Why the method cannot solve a problem; empty if it can."""
         reason = why_not(problem)
         if not reason and (not problem.m or families_of(problem) is None):
             reason = "the rows of A are no differences along a few families of disjoint paths"

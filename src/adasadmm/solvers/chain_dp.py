@@ -68,16 +68,7 @@ class ChainDP(Solver):
 
     @staticmethod
     def fits(problem: Problem) -> str:
-        """Why the method cannot solve a problem; empty if it can.
-
-        Parameters
-        ----------
-        problem : Problem
-
-        Returns
-        -------
-        str
-        """
+        """Why the method cannot solve a problem; empty if it can."""
         reason = why_not(problem)
         if not reason and chain_of(problem) is None:
             reason = "the rows of A are no differences along disjoint paths"
