@@ -220,7 +220,7 @@ def _drive(
             if not finite:
                 status = Status.diverged
                 break
-            snapshot = _snapshot(run, objectives)
+            snapshot = _snapshot(run, objectives, copies=callback is not None)
             if not (objectives.later or math.isfinite(snapshot.objective)):
                 status = Status.diverged
                 break
@@ -298,22 +298,24 @@ def advance(
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _snapshot(run: Run, objectives: Objectives) -> Snapshot:
+def _snapshot(run: Run, objectives: Objectives, copies: bool) -> Snapshot:
     problem, (w, v, _), (w_mean, v_mean), w_average = run.problem, run.point, run.means, run.answer
     if problem.source is not None:
         problem.loss_at(w, w_mean, w_average)  # all three in one pass over the files, and remembered
     objective, objective_mean = objectives.at(w, v, w_mean, v_mean)
-    monitor = run.monitor()
+    residual, monitor = float(np.linalg.norm(problem.residual(w, v))), run.monitor()
+    if copies:  # for a callback, which may keep them
+        w, w_mean, w_average = w.copy(), w_mean.copy(), w_average.copy()
     return Snapshot(
         iteration=monitor.iteration,
         epoch=_epochs(run, run.done),
         seconds=run.seconds,
         objective=objective,
         objective_mean=objective_mean,
-        primal_residual=float(np.linalg.norm(problem.residual(w, v))),
+        primal_residual=residual,
         dual_residual=monitor.dual_residual,
         eta=monitor.eta,
-        w=w.copy(),
+        w=w,
         w_mean=w_mean,
         w_average=w_average,
     )
@@ -327,14 +329,20 @@ def _result(problem: Problem, run: Run, trace: Trace, status: Status, epochs: fl
     """The result in the user's own rows, without those of a split w_set."""
     (w, v, theta), (w_mean, v_mean), m, p = run.point, run.means, problem.m, problem.p
     later = not run.solver.knows_gap and problem.source is None and status is not Status.converged
+    copies: dict[int, np.ndarray] = {}
+
+    def copy_of(array: np.ndarray) -> np.ndarray:
+        """One copy of each array: those of a method that does not average are the same."""
+        return copies[id(array)] if id(array) in copies else copies.setdefault(id(array), array.copy())
+
     return Result(
-        w=w.copy(),
-        v=v[:p].copy(),
+        w=copy_of(w),
+        v=copy_of(v)[:p],
         theta=theta[:m].copy(),
-        w_mean=w_mean,
-        v_mean=v_mean[:p].copy(),
-        w_average=run.answer,
-        w_feasible=v[p:].copy() if run.problem.m > m else w.copy(),
+        w_mean=copy_of(w_mean),
+        v_mean=copy_of(v_mean)[:p],
+        w_average=copy_of(run.answer),
+        w_feasible=v[p:].copy() if run.problem.m > m else copy_of(w),
         trace=trace,
         status=status,
         epochs=epochs,

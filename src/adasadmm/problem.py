@@ -1,6 +1,6 @@
 """The problem, as the paper states it, and what can be said of a point of it.
 
-min  1/n sum_i c_i loss(<x_i, w>, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v)   s.t.  A w + B v = b,  w in W
+min  1/n sum_i c_i loss(<x_i, w> + o_i, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v)   s.t.  A w + B v = b,  w in W
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from . import losses, penalties
+from ._core.jit import unwrapped
 from .linalg import matrices, products
-from .linalg.last_products import LastProducts
+from .linalg.banded import Bands, bands_of
+from .linalg.coupling import Groups
+from .linalg.families import Families, families_of
+from .linalg.last_products import LastProducts, LastTransposedProduct
 from .linalg.matrices import CSR, as_csr, as_vector, to_scipy
 from .linalg.paths import Paths, paths_of
 from .linalg.systems import System, system_for
@@ -35,6 +39,10 @@ INPUTS = frozenset(("source", "rows", "loss", "penalty", "A", "B", "b", "gamma",
 # changes, so along a path of penalties the passes over the rows are not repeated.
 DEPENDS_ON = {
     "last_products": {"rows"},
+    "last_A_products": {"A"},
+    "last_A_transposed": {"A"},
+    "value_at_zero": {"source", "rows", "loss", "A", "B", "b", "penalty"},
+    "has_ridge": {"gamma"},
     "_last_losses": {"source", "rows", "loss"},
     "_first_of_source": {"source", "loss"},
     "_loss_levels": {"source", "rows", "loss"},
@@ -42,7 +50,9 @@ DEPENDS_ON = {
     "_inverse_B": {"A", "B"},
     "diagonal": {"source", "rows"},
     "paths": {"A"},
-    "system": {"rows", "A"},
+    "bands": {"A"},
+    "families": {"A"},
+    "_systems": {"rows", "A"},
     "v_step": {"A", "B", "penalty"},
     "w_set_split": INPUTS,
 }
@@ -53,9 +63,9 @@ class Problem:
 
     The problem is to minimise over w and v::
 
-        1/n sum_i c_i loss(<x_i, w>, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v)
+        1/n sum_i c_i loss(<x_i, w> + o_i, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v)
 
-    subject to ``A w + B v = b`` and w in W, where c are the sample weights divided by their mean.
+    subject to ``A w + B v = b`` and w in W, where c are the sample weights divided by their mean, and o is the offset.
 
     Parameters
     ----------
@@ -63,8 +73,8 @@ class Problem:
         The rows. A source (`adasadmm.sources`) has its own targets and weights and is read block by block. An array of
         float64 is not copied: do not change it while the problem is in use.
     y : array of shape (n,)
-        Labels -1 and +1 for `Hinge`, `SquaredHinge` and `Logistic`, counts for `Poisson`, any numbers for the other
-        losses. None if X is a source.
+        Labels -1 and +1 for `Hinge`, `SquaredHinge` and `Logistic`, counts for `Poisson` and `NegativeBinomial`,
+        amounts for `Gamma` (> 0) and `Tweedie` (>= 0), any numbers for the other losses. None if X is a source.
     loss : NamedTuple
         A loss of `adasadmm.losses`, or one of your own.
     penalty : NamedTuple
@@ -81,6 +91,8 @@ class Problem:
         W. By default w is not constrained.
     sample_weight : array of shape (n,), optional
         By default 1 for each row. A row of weight 2 counts as two equal rows.
+    offset : array of shape (n,), optional
+        A known part of each prediction, by default 0: for counts the logarithm of the exposure. None if X is a source.
 
     Attributes
     ----------
@@ -132,10 +144,14 @@ class Problem:
         gamma: ArrayLike = 0.0,
         w_set: Any = None,
         sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
     ) -> None:
-        source, rows = (X, None) if isinstance(X, Source) else (None, blocks.as_block(X, y, sample_weight))
-        if source is not None and (y is not None or sample_weight is not None):
-            raise ValueError("y and sample_weight must be None beside a source, which has its own")
+        source = X if isinstance(X, Source) else None
+        if source is not None and any(given is not None for given in (y, sample_weight, offset)):
+            raise ValueError("y, sample_weight and offset must be None beside a source, which has its own")
+        if offset is not None or (source is not None and source.has_offset):
+            loss = losses.with_offset(loss)
+        rows = None if isinstance(X, Source) else blocks.as_block(X, y, sample_weight, offset, loss)
         constraint = {"A": A, "B": B, "b": b, "penalty": penalty, "w_set": w_set, "w_copy": None}
         self._set(source=source, rows=rows, loss=loss, gamma=gamma, **constraint)
 
@@ -166,7 +182,7 @@ class Problem:
             raise ValueError(f"B must have as many rows as A, {self.m}, got shape {self.B.shape}")
 
     def __repr__(self) -> str:
-        parts = f"loss={type(self.loss).__name__}, penalty={type(self.penalty).__name__}"
+        parts = f"loss={type(unwrapped(self.loss)).__name__}, penalty={type(self.penalty).__name__}"
         return f"Problem({self.n} rows, {self.d} features, {self.m} constraints, {parts})"
 
     # --- the same problem with other inputs --------------------------------------------------------------------------
@@ -227,7 +243,7 @@ class Problem:
         The indicator of a set counts 0, even outside the set.
         """
         w = as_vector(w, self.d, "w")
-        v = self.v_of(w) if v is None else as_vector(v, self.p, "v")
+        v = self._v_of(w) if v is None else as_vector(v, self.p, "v")
         if v is None:
             raise ValueError("B does not make v a function of w: give v")
         return self.loss_at(w)[0] + self.ridge_value(w) + self.penalty_value(v)
@@ -235,7 +251,7 @@ class Problem:
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """``X w``."""
         if self.source is None:
-            return self.last_products.of(w)
+            return self.last_products.of(w).copy()
         z = np.empty(self.n)
         for rows, block in self.blocks():
             products.product(block.X, w, z[rows])
@@ -246,10 +262,21 @@ class Problem:
         """The last products of rows in memory."""
         return LastProducts(self.rows.X)
 
+    @functools.cached_property
+    def last_A_products(self) -> LastProducts:
+        """``A w`` for the last w."""
+        return LastProducts(self.A)
+
+    @functools.cached_property
+    def last_A_transposed(self) -> LastTransposedProduct:
+        """``A'theta`` for the last theta."""
+        return LastTransposedProduct(self.A)
+
     def loss_at(self, *points: np.ndarray) -> list[float]:
         """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; for a source the last values are kept."""
         if self.source is None:
-            return [float(losses.mean_value(self.loss, self.predictions(w), *self.rows[1:])) for w in points]
+            known = self.last_products
+            return [float(losses.mean_value(self.loss, known.of(w), *self.rows[1:])) for w in points]
         keys = [w.tobytes() for w in points]
         if self._last_losses is None or not all(key in self._last_losses for key in keys):
             self._last_losses = dict(zip(keys, self._loss_at(points), strict=True))
@@ -265,7 +292,7 @@ class Problem:
 
     @property
     def least_loss(self) -> float:
-        """The least possible mean loss, whatever the predictions: 0 for most losses, below it for `Poisson`."""
+        """The least possible mean loss, whatever the predictions: 0 for most losses, not for likelihoods."""
         return float(self._loss_levels[1])
 
     @functools.cached_property
@@ -273,26 +300,47 @@ class Problem:
         """The mean loss at w = 0, and the least possible one; both in one pass."""
         return sum(self.each(loss_levels, self.loss, self.n), np.zeros(2))
 
+    @functools.cached_property
+    def value_at_zero(self) -> float:
+        """The objective at w = 0; without the penalty if B does not make v a function of w."""
+        v = self._v_of(np.zeros(self.d))
+        return self.loss_at_zero + (0.0 if v is None else self.penalty_value(v))
+
+    @functools.cached_property
+    def has_ridge(self) -> bool:
+        """Whether some gamma is not 0."""
+        return bool(self.gamma.any())
+
     def ridge_value(self, w: np.ndarray) -> float:
-        return 0.5 * float(self.gamma @ (w * w))
+        return 0.5 * float(self.gamma @ (w * w)) if self.has_ridge else 0.0
 
     def penalty_value(self, v: np.ndarray) -> float:
         return float(penalties.total_value(self.v_step[1], v))
 
     def residual(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """``A w + B v - b``."""
-        out = self.times_A(w)
-        out += self.times_B(v)
+        out = self.last_A_products.of(w) + self.times_B(v)
         out -= self.b
         return out
 
+    @property
+    def determines_v(self) -> bool:
+        """Whether the constraint makes v a function of w."""
+        return self.B is None or self._inverse_B is not None
+
     def v_of(self, w: np.ndarray) -> np.ndarray | None:
         """The v that solves ``A w + B v = b``, or None if B is not invertible."""
-        rhs = self.times_A(w)
-        rhs -= self.b
-        if self.B is None:
-            return rhs
-        return None if self._inverse_B is None else -(self._inverse_B @ rhs)
+        v = self._v_of(w)
+        return None if v is None else v.copy()
+
+    def _v_of(self, w: np.ndarray) -> np.ndarray | None:
+        """The same; the caller must not change it."""
+        if not self.determines_v:
+            return None
+        rhs = self.last_A_products.of(w)
+        if self.b.any():
+            rhs = rhs - self.b
+        return rhs if self.B is None else -(self._inverse_B @ rhs)
 
     # --- the rows ----------------------------------------------------------------------------------------------------
 
@@ -379,9 +427,31 @@ class Problem:
         return paths_of(self.A)
 
     @functools.cached_property
+    def families(self) -> Families | None:
+        """The edges that the rows of A are by their length, if they have few different ones; else None."""
+        return families_of(self.A)
+
+    @functools.cached_property
+    def bands(self) -> Bands | None:
+        """A as rows of a few neighbouring columns, if it has this form; else None."""
+        return bands_of(self.A)
+
+    @property
     def system(self) -> System:
-        """Newton's system for X and A, analysed once: its factors belong to whichever run factored it last."""
-        return system_for(self.rows.X, self.A)
+        """Newton's system for X, A and the penalty's groups, analysed once.
+
+        Its factors belong to whichever run factored it last.
+        """
+        groups = Groups.of(penalties.groups_of(self.penalty, self.p) if self.B is None else [])
+        key = groups.rows.tobytes(), groups.starts.tobytes()
+        if key not in self._systems:
+            self._systems[key] = system_for(self.rows.X, self.A, groups)
+        return self._systems[key]
+
+    @functools.cached_property
+    def _systems(self) -> dict[tuple[bytes, bytes], System]:
+        """Along a path of penalties the groups stay, and with them the system."""
+        return {}
 
     @functools.cached_property
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:

@@ -39,6 +39,8 @@ __all__ = [
     "inlined",
     "inlined_sum",
     "is_registered",
+    "unwrapped",
+    "wrapper",
 ]
 
 Function = TypeVar("Function", bound=Callable)
@@ -62,6 +64,7 @@ class GenericFunction(Protocol):
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}  # their type is private to numba
 _kernels: list[Dispatcher] = []
 _called_by_kernels: list[Callable] = []  # generic and inlined functions
+_wrappers: set[type] = set()
 
 
 # --- decorators ------------------------------------------------------------------------------------------------------
@@ -124,9 +127,20 @@ def generic(fn: Callable) -> GenericFunction:
     return dispatch
 
 
+def wrapper(cls: type) -> type:
+    """Declare a class of plug-ins that do what their field ``wrapped`` does, in another form."""
+    _wrappers.add(cls)
+    return cls
+
+
+def unwrapped(part: Any) -> Any:
+    """The field ``wrapped`` of a `wrapper`; any other part itself."""
+    return part.wrapped if type(part) in _wrappers else part
+
+
 def is_registered(function: GenericFunction, part: object) -> bool:
-    """Whether a generic function has an implementation for this part."""
-    return function.dispatch(type(part)) is not function.declaration
+    """Whether a generic function has an implementation for this part; a wrapper has those of what it wraps."""
+    return function.dispatch(type(unwrapped(part))) is not function.declaration
 
 
 def implementations(part: object, *functions: GenericFunction) -> tuple:

@@ -1,8 +1,8 @@
-"""Dual coordinate ascent: raise the dual value of a dual point that is near the optimum.
+"""Dual coordinate ascent: raise the dual value of a dual point.
 
-With ``q = X'(c s)/n - A'theta``, the minimiser over w that belongs to a dual point is ``u = -q / gamma``. While all
-other coordinates are fixed, the best s_i is a prox of the loss at row i's prediction by u, and the best theta_k is a
-prox of the penalty's conjugate at row k of ``A u - b``. Each step raises the dual value, at the cost of one row.
+With ``q = X'(c s)/n - A'theta``, the minimiser over w that belongs to a dual point is ``w = -q / gamma``. While all
+other coordinates are fixed, the best s_i is a prox of the loss at row i's prediction by w, and the best theta_k is a
+prox of the penalty's conjugate at row k of ``A w - b``. Each step raises the dual value, at the cost of one row.
 
 A coordinate j with ``gamma_j = 0`` has no such minimiser. There, a small ridge around ``centre`` replaces the missing
 one, and `duality` repairs the dual point afterwards.
@@ -10,18 +10,23 @@ one, and `duality` repairs the dual point afterwards.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import compiled, is_registered
-from ..linalg import products
-from ..linalg.matrices import CSR
-from ..linalg.rows import add_row, measure_rows, weighted_dot
+from ..linalg import matrices, products
+from ..linalg.matrices import CSR, Rows
+from ..linalg.rows import add_weighted_row, measure_rows, row_dot
 from ..problem import Block, Problem
+from .duality import slopes
 
-__all__ = ["ascend", "is_possible"]
+__all__ = ["Ascent", "ascend", "is_possible"]
 
-SWEEPS = 8  # over theta in one pass over the rows
+LEAST_SWEEPS, MOST_SWEEPS = 2, 50  # over theta in one pass over the rows
+SHARE = 12  # times as much work is over the rows, unless that gives too few sweeps or too many
+ROUNDING = 1e-12
 
 
 def is_possible(problem: Problem) -> bool:
@@ -32,52 +37,145 @@ def is_possible(problem: Problem) -> bool:
 
 def ascend(problem: Problem, centre: np.ndarray, s: np.ndarray, theta: np.ndarray, passes: int) -> None:
     """Improve s in place, and theta if B = -I and the penalty is a sum over coordinates."""
-    X, _, c = problem.rows
-    ridge = np.where(problem.gamma > 0.0, problem.gamma, np.max(problem.gamma))
-    inverse = 1.0 / ridge
-    size, around = np.empty(problem.n), np.empty(problem.n)
-    measure_rows(X, c, inverse / problem.n, size)
-    centre = np.where(problem.gamma > 0.0, 0.0, centre)
-    products.product(X, centre, around)
-    q = np.empty(problem.d)
-    products.transposed_product(X, c * s / problem.n, q)
-    q -= problem.times_A_transposed(theta)
-    stiffness, offset = np.empty(problem.m), problem.b - problem.times_A(centre)
-    measure_rows(problem.A, np.ones(problem.m), inverse, stiffness)
-    one_by_one = problem.B is None and is_registered(penalties.prox_at, problem.penalty)
-    order = np.random.default_rng(0).permutation(problem.n)
+    ascent = Ascent(problem)
+    w, order = ascent.minimiser(centre, s, theta), np.random.default_rng(0).permutation(problem.n)
     for _ in range(passes):
-        for piece in np.array_split(order, SWEEPS):
-            move_slopes(problem.loss, problem.rows, (size, around), inverse, piece, s, q)
-            if one_by_one:
-                move_theta(problem.penalty, problem.A, offset, stiffness, inverse, theta, q)
+        alternate(ascent.rows, ascent.edges, order.copy(), w, s, theta, 1)
+
+
+class RowSide(NamedTuple):
+    """The rows, by how much the slope of each moves its own prediction, and the part of each in the mean.
+
+    ``inverse`` is the inverse ridge of each coordinate, ``sweeps`` how often a pass is interrupted for theta.
+    """
+
+    loss: tuple
+    block: Block
+    size: np.ndarray
+    share: np.ndarray
+    inverse: np.ndarray
+    sweeps: int
+
+
+class EdgeSide(NamedTuple):
+    """The rows of the constraint, and by how much the theta of each moves its own ``A w``."""
+
+    penalty: tuple
+    A: CSR
+    b: np.ndarray
+    stiffness: np.ndarray
+    inverse: np.ndarray
+
+
+class Ascent:
+    """What the dual coordinate steps of a problem have in common.
+
+    Attributes
+    ----------
+    rows : RowSide
+    edges : EdgeSide or None
+        None if theta cannot be improved one coordinate at a time.
+    free : ndarray of bool
+        The coordinates without a ridge.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, (X, _, c) = problem, problem.rows
+        self.free = problem.gamma == 0.0
+        inverse = 1.0 / np.where(self.free, np.max(problem.gamma), problem.gamma)
+        size, stiffness = np.empty(problem.n), np.empty(problem.m)
+        measure_rows(X, c / problem.n, inverse, size)
+        measure_rows(problem.A, np.ones(problem.m), inverse, stiffness)
+        self.rows = RowSide(problem.loss, problem.rows, size, c / problem.n, inverse, self._sweeps(X))
+        one_by_one = problem.B is None and is_registered(penalties.prox_at, problem.penalty)
+        self.edges = EdgeSide(problem.penalty, problem.A, problem.b, stiffness, inverse) if one_by_one else None
+
+    def _sweeps(self, X: Rows) -> int:
+        """So many sweeps over theta in a pass over X that they are a small part of the work."""
+        sweeps = matrices.size(X) // (SHARE * max(1, matrices.size(self.problem.A)))
+        return min(max(sweeps, LEAST_SWEEPS), MOST_SWEEPS)
+
+    def first_slopes(self) -> np.ndarray:
+        """Slopes to start from: 0, and the best one of rows without entries, which no step will visit."""
+        return np.where(self.rows.size > 0.0, 0.0, slopes(self.problem, np.zeros(self.problem.n)))
+
+    def minimiser(self, centre: np.ndarray, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        """The w that belongs to a dual point; the coordinates without a ridge are held near ``centre``."""
+        q = np.empty(self.problem.d)
+        products.transposed_product(self.problem.rows.X, self.rows.share * s, q)
+        q -= self.problem.times_A_transposed(theta)
+        return np.where(self.free, centre, 0.0) - self.rows.inverse * q
+
+    def visit(self, chosen: np.ndarray, passes: int, w: np.ndarray, s: np.ndarray, theta: np.ndarray) -> None:
+        """Several passes over some rows, which are copied in this order: compact rows are visited much faster."""
+        X, y, c = self.problem.rows
+        few = Block(matrices.taken(X, chosen), y[chosen], c[chosen])
+        size, share, sweeps = self.rows.size[chosen], self.rows.share[chosen], self._sweeps(few.X)
+        side, own = self.rows._replace(block=few, size=size, share=share, sweeps=sweeps), s[chosen]
+        alternate(side, self.edges, np.arange(len(chosen)), w, own, theta, passes)
+        s[chosen] = own
+
+    def movable(self, Xw: np.ndarray, s: np.ndarray, reach: float) -> np.ndarray:
+        """The rows whose slopes a step would change while the predictions are within ``reach`` of these."""
+        may_move(self.rows, Xw, s, reach, out := np.empty(len(s), dtype=bool))
+        return np.flatnonzero(out)
 
 
 @compiled
-def move_slopes(
-    loss, block: Block, of_rows: tuple, inverse: np.ndarray, order: np.ndarray, s: np.ndarray, q: np.ndarray
-):
-    """Maximise over each s_i in turn; ``of_rows`` holds the size of each row and its prediction by the centre."""
-    size, around = of_rows
-    for i in order:
-        if size[i] > 0.0:
-            z = around[i] - weighted_dot(block.X, i, inverse, q) + size[i] * s[i]
-            better = (z - losses.prox(loss, z, size[i], block.y[i])) / size[i]
-            if better != s[i]:
-                add_row(block.X, i, block.c[i] * (better - s[i]) / len(s), q)
+def alternate(rows: RowSide, edges, order: np.ndarray, w: np.ndarray, s: np.ndarray, theta: np.ndarray, passes: int):
+    """Maximise over the slopes in this order, with sweeps over theta in between; w follows the dual point.
+
+    A pass leaves out the rows that did not move in the one before. ``order`` is overwritten.
+    """
+    for _ in range(passes):
+        kept = 0
+        for k in range(rows.sweeps):
+            first, last = len(order) * k // rows.sweeps, len(order) * (k + 1) // rows.sweeps
+            kept = move_slopes(rows, order, first, last, kept, s, w)
+            if edges is not None:
+                move_theta(edges, theta, w)
+        order = order[:kept]
+
+
+@compiled
+def move_slopes(rows: RowSide, order: np.ndarray, first: int, last: int, kept: int, s: np.ndarray, w: np.ndarray):
+    """Maximise over each s_i in turn; the rows that moved are gathered in ``order`` from ``kept`` on."""
+    for k in range(first, last):
+        i = order[k]
+        size = rows.size[i]
+        if size > 0.0:
+            z = row_dot(rows.block.X, i, w) + size * s[i]
+            better = (z - losses.prox(rows.loss, z, size, rows.block.y[i])) / size
+            if abs(better - s[i]) * size > ROUNDING * abs(z):
+                add_weighted_row(rows.block.X, i, rows.share[i] * (s[i] - better), rows.inverse, w)
                 s[i] = better
+                order[kept] = i
+                kept += 1
+    return kept
 
 
 @compiled
-def move_theta(
-    penalty, A: CSR, b: np.ndarray, stiffness: np.ndarray, inverse: np.ndarray, theta: np.ndarray, q: np.ndarray
-):
+def move_theta(edges: EdgeSide, theta: np.ndarray, w: np.ndarray):
     """Maximise over each theta_k in turn."""
     for k in range(len(theta)):
-        if stiffness[k] > 0.0:
-            beta = 1.0 / stiffness[k]
-            gap = -weighted_dot(A, k, inverse, q) - b[k]
-            better = penalties.dual_prox_at(penalty, k, theta[k] - beta * gap, beta)
+        if edges.stiffness[k] > 0.0:
+            beta = 1.0 / edges.stiffness[k]
+            gap = row_dot(edges.A, k, w) - edges.b[k]
+            better = penalties.dual_prox_at(edges.penalty, k, theta[k] - beta * gap, beta)
             if better != theta[k]:
-                add_row(A, k, theta[k] - better, q)
+                add_weighted_row(edges.A, k, better - theta[k], edges.inverse, w)
                 theta[k] = better
+
+
+@compiled
+def may_move(rows: RowSide, Xw: np.ndarray, s: np.ndarray, reach: float, out: np.ndarray):
+    """Whether a step changes s_i at one end of the reach: the slope of an envelope never falls."""
+    for i in range(len(s)):
+        size, y = rows.size[i], rows.block.y[i]
+        if size == 0.0:
+            out[i] = False
+            continue
+        low, high = Xw[i] + size * s[i] - reach, Xw[i] + size * s[i] + reach
+        below, above = low - losses.prox(rows.loss, low, size, y), high - losses.prox(rows.loss, high, size, y)
+        rounding = ROUNDING * (abs(low) + abs(high))
+        out[i] = above - size * s[i] > rounding or size * s[i] - below > rounding

@@ -44,7 +44,7 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     if x is None or problem.w_set is not None or problem.B is not None or not isinstance(problem.penalty, kinds):
         return None
     theta = into_domain(problem, theta)
-    of_A = problem.times_A_transposed(theta)
+    of_A = problem.last_A_transposed.of(theta)
     rounding = ROUNDING * largest_entry(theta) * largest_entry(problem.A.data)
     e = Equations(problem.loss, x, y, c / problem.n, problem.gamma, of_A, rounding)
     s = s.copy()

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import is_registered
+from .._core.jit import is_registered, unwrapped
 from ..linalg import products
 from ..problem import Problem
 from . import diagonal
@@ -134,19 +134,14 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
     least = problem.least_loss
     if dual <= primal <= least + ULPS * abs(least):  # nothing is below the least loss, so this is the optimum
         return 0.0
-    return (primal - dual) / max(primal - least, 1e-12 * (_value_at_zero(problem) - least), np.finfo(float).tiny)
-
-
-def _value_at_zero(problem: Problem) -> float:
-    v = problem.v_of(np.zeros(problem.d))
-    return problem.loss_at_zero + (0.0 if v is None else problem.penalty_value(v))
+    return (primal - dual) / max(primal - least, 1e-12 * (problem.value_at_zero - least), np.finfo(float).tiny)
 
 
 def _contradicts(problem: Problem, primal: float, dual: float) -> bool:
     """Whether the lower bound exceeds the upper one by more than rounding: then a function of a plug-in is wrong."""
     if not math.isfinite(primal) or not math.isfinite(dual) or dual <= primal:
         return False
-    return dual - primal > EXCESS * max(abs(primal), abs(dual)) + EXCESS**2 * abs(_value_at_zero(problem))
+    return dual - primal > EXCESS * max(abs(primal), abs(dual)) + EXCESS**2 * abs(problem.value_at_zero)
 
 
 def with_dual(problem: Problem, certificate: Certificate, dual: float) -> Certificate:
@@ -162,7 +157,7 @@ def with_dual(problem: Problem, certificate: Certificate, dual: float) -> Certif
 def missing_conjugate(problem: Problem) -> str:
     for function, part in ((losses.conjugate, problem.loss), (losses.domain, problem.loss)):
         if not is_registered(function, part):
-            return f"{type(part).__name__} has no losses.{function.__name__}: no dual value"
+            return f"{type(unwrapped(part)).__name__} has no losses.{function.__name__}: no dual value"
     for part, _ in penalties.parts_of(problem.penalty, problem.p):
         for function in (penalties.conjugate, penalties.domain):
             if not is_registered(function, part):

@@ -47,8 +47,9 @@ class Objectives:
         """The objectives at w and at w_mean; NaN if they are evaluated later."""
         if not self.later:
             return self._evaluated(Iterates(w, v, w_mean, v_mean))
-        copies = (array.copy() for array in (w, v, w_mean, v_mean))
-        self._waiting.append(Iterates(*copies))
+        kept = w.copy(), v.copy()
+        means = kept if w_mean is w else (w_mean.copy(), v_mean.copy())
+        self._waiting.append(Iterates(*kept, *means))
         if sum(map(len, self._waiting[0])) * len(self._waiting) > max(MOST_KEPT, matrices.size(self.problem.rows.X)):
             self.all()
         return math.nan, math.nan
@@ -70,11 +71,12 @@ class Objectives:
     @np.errstate(over="ignore", invalid="ignore")
     def _evaluated(self, point: Iterates) -> tuple[float, float]:
         problem, (w, v, w_mean, v_mean) = self.problem, point
+        if w_mean is w:  # the method does not average
+            return (value := _objective(problem, w, v)), value
         if problem.source is None:
             problem.last_products.of_both(w, w_mean)
         return _objective(problem, w, v), _objective(problem, w_mean, v_mean)
 
 
 def _objective(problem: Problem, w: np.ndarray, v: np.ndarray) -> float:
-    own = problem.v_of(w)
-    return problem.objective(w, v if own is None else own)
+    return problem.objective(w, None if problem.determines_v else v)

@@ -8,27 +8,33 @@ the certificate again. The fused point replaces the old one if its gap is as goo
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import scipy.sparse as sp
 
+from .. import penalties
+from ..linalg.clusters import clusters_of
 from ..linalg.matrices import to_scipy
 from ..linalg.projections import nearest
 from ..problem import Problem
 from . import duality
+from .primal import feasible_point
 from .record import certify
 from .trace import Result
 
-__all__ = ["fuse", "fused"]
+__all__ = ["feasible", "fuse", "fused"]
 
 
-def fuse(problem: Problem, result: Result, tol: float) -> Result:
+def fuse(problem: Problem, result: Result, tol: float, w: np.ndarray | None = None) -> Result:
     """The same result with exact zeros; unchanged if these would raise its relative gap above ``tol``.
 
-    The solver must be one whose v is exact (`Solver.exact_v`).
+    The solver must be one whose v is exact (`Solver.exact_v`). ``w`` is a point with these zeros, by default the one
+    nearest to that of the result.
     """
     run, before = result.run, result.run.certify()
     split, point = run.problem, run.point  # if w has a set, v holds a copy of w
-    w = fused(split, point.w, point.v)
+    w = fused(split, point.w, point.v) if w is None else w
     v = split.times_A(w) - split.b
     v[point.v == 0.0] = 0.0
     found = certify(split, w, v, *run.dual_point())
@@ -40,18 +46,43 @@ def fuse(problem: Problem, result: Result, tol: float) -> Result:
 
 
 def fused(problem: Problem, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The point nearest to w with ``A w = b`` in the rows where v is 0."""
-    rows = np.flatnonzero(v == 0.0)
-    A, b = to_scipy(problem.A)[rows], problem.b[rows]
-    entries = np.diff(A.indptr)
-    plain = not b.any() and (entries <= 2).all() and not np.any(A.sum(axis=1)[entries == 2])
-    if not plain:
-        return nearest(A, b, w)
-    # Each row is the difference of two coefficients, or a single one: connected components are clusters of equal
-    # coefficients, and a single entry sets its whole cluster to 0.
-    ends = A.indices[np.repeat(entries == 2, entries)].reshape(-1, 2)
-    graph = sp.coo_array((np.ones(len(ends)), ends.T), shape=(problem.d, problem.d))
-    number, group = sp.csgraph.connected_components(graph, directed=False)
-    mean = np.bincount(group, w, number) / np.bincount(group, minlength=number)
-    mean[group[A.indices[np.repeat(entries == 1, entries)]]] = 0.0
-    return mean[group]
+    """The point nearest to w with ``A w - b = v`` in the rows where v is 0 or at a bound."""
+    rows = np.flatnonzero(_held(problem, v))
+    A, target = to_scipy(problem.A)[rows], (problem.b + v)[rows]
+    clusters, single = clusters_of(A), np.diff(A.indptr) == 1
+    if clusters is None or target[~single].any():
+        w = nearest(A, target, w)
+        w[A.indices[np.repeat(single, np.diff(A.indptr))]] = _values(A, target, single)
+        return w
+    label, number, of_single = clusters
+    mean = np.bincount(label, w, number) / np.bincount(label, minlength=number)
+    mean[of_single] = _values(A, target, single)  # a row with one entry says the value of its whole cluster
+    return mean[label]
+
+
+def _held(problem: Problem, v: np.ndarray) -> np.ndarray:
+    """The rows in which v is 0, where a penalty has its kink, or at a bound of a box."""
+    held = v == 0.0
+    for part, rows in penalties.parts_of(problem.penalty, problem.p):
+        if isinstance(part, penalties.Box):
+            held[rows] = (v[rows] == part.lower) | (v[rows] == part.upper)
+    return held
+
+
+def _values(A: sp.csr_array, target: np.ndarray, single: np.ndarray) -> np.ndarray:
+    """The values of the coefficients that rows with a single entry fix."""
+    return target[single] / A.data[A.indptr[:-1][single]]
+
+
+def feasible(problem: Problem, result: Result) -> Result:
+    """The result with the point that its certificate is about as answer: it lies inside the sets of the penalty."""
+    if not any(isinstance(part, penalties.SETS) for part, _ in penalties.parts_of(problem.penalty, problem.p)):
+        return result
+    found = feasible_point(problem, result.w_average, result.v)
+    if np.array_equal(found.w, result.w_average):
+        return result
+    before = result.certificate
+    assert before is not None
+    certificate = dataclasses.replace(before, primal=found.value, reason=found.reason or before.reason)
+    v = problem.times_A(found.w) - problem.b
+    return result.at(found.w, v, duality.with_dual(problem, certificate, before.dual))

@@ -11,12 +11,13 @@ import scipy.sparse as sp
 from .. import penalties
 from ..linalg.matrices import to_scipy
 from ..linalg.products import largest_entry, least_squares
+from ..linalg.projections import nearest_inside
 from ..problem import Problem
 
-__all__ = ["Primal", "feasible_point", "primal_value"]
+__all__ = ["Primal", "feasible_point", "into_sets", "primal_value"]
 
 ROUNDING = 1e-12  # relative error up to which a constraint counts as satisfied
-ROUNDS = 10  # of `_into_sets`: each may uncover further rows that leave the set
+ROUNDS = 10  # of `into_sets`: each may uncover further rows that leave the set
 
 
 class Primal(NamedTuple):
@@ -47,7 +48,7 @@ def feasible_point(problem: Problem, w: np.ndarray, v: np.ndarray) -> Primal:
         if not found.reason:
             return found
     if problem.B is None:
-        near = _into_sets(problem, w, None), _into_sets(problem, w, v), np.zeros(problem.d)
+        near = into_sets(problem, w), into_sets(problem, w, v), np.zeros(problem.d)
         tried = [_evaluated(problem, point, problem.times_A(point) - problem.b) for point in near]
         return min(tried, key=lambda found: found.value)
     return _evaluated(problem, *_onto_constraint(problem, w, v))
@@ -84,14 +85,14 @@ def _sizes(problem: Problem, w: np.ndarray, v: np.ndarray) -> np.ndarray:
 # --- points nearby ---------------------------------------------------------------------------------------------------
 
 
-def _into_sets(problem: Problem, w: np.ndarray, v: np.ndarray | None) -> np.ndarray:
+def into_sets(problem: Problem, w: np.ndarray, v: np.ndarray | None = None) -> np.ndarray:
     """A point near w at which ``A w - b`` lies in the penalty's sets, if a few projections lead to one.
 
     Only the rows that leave a set are moved, and these stay where they are put: at the solution the rows at a bound
     agree with each other, although all rows of A together may allow no w at all. If v is given, the rows that it has
     at a bound are put there first.
     """
-    A, held = to_scipy(problem.A), np.zeros(problem.m, dtype=bool)
+    A, held, first = to_scipy(problem.A), np.zeros(problem.m, dtype=bool), w
     if v is not None:
         held |= _at_bound(problem, v)
         w = w - _shortest(A[held], (A @ w - problem.b - v)[held])
@@ -99,11 +100,22 @@ def _into_sets(problem: Problem, w: np.ndarray, v: np.ndarray | None) -> np.ndar
         own = A @ w - problem.b
         off = own - penalties.nearest(problem.penalty, own)
         if not np.any(np.abs(off) > ROUNDING * _sizes(problem, w, own)):
-            break
+            return w
         held |= off != 0.0
         w = w - _shortest(A[held], off[held])
         w = _set_single_entries(problem, A, w, held)
-    return w
+    return _into_boxes(problem, A, first)
+
+
+def _into_boxes(problem: Problem, A: sp.csr_array, w: np.ndarray) -> np.ndarray:
+    """The point nearest to w at which all rows that have a box lie inside it."""
+    lower, upper = np.full(problem.m, -np.inf), np.full(problem.m, np.inf)
+    for part, rows in penalties.parts_of(problem.penalty, problem.p):
+        if isinstance(part, penalties.NonNegative):
+            lower[rows] = 0.0
+        elif isinstance(part, penalties.Box):
+            lower[rows], upper[rows] = part.lower, part.upper
+    return nearest_inside(A, lower + problem.b, upper + problem.b, w)
 
 
 def _at_bound(problem: Problem, v: np.ndarray) -> np.ndarray:

@@ -20,24 +20,46 @@ from ..linalg.products import largest_entry
 from ..linalg.systems import System, system_for
 from ..problem import Problem
 from .domains import ROUNDING, Bounds, into_domain
+from .flow import Flow, flow_for
 
 __all__ = ["lacking", "repair", "sizes"]
 
 ROUNDS = 30
 REACH = 1e-3  # least distance to the boundary that a weight assumes, relative to the coordinate itself
+FALLS = 0.1  # q falls at least to this part of itself in a round, or the weights are computed anew
 FAR = 1e6  # a domain scaled by this factor is, at the scale of the steps, the cone that the domain spans
 WEAK = 1e-11  # the ridge of the least-squares steps, relative to the diagonal: further rounds correct its error
 
 
+class Steps:
+    """Steps for any X and A: ``X x`` and ``A x`` with ``(X' diag(rows) X + A' diag(edges) A) x = missing``, nearly."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+
+    def factor(self, rows: np.ndarray, edges: np.ndarray) -> None:
+        X, A = self.system.X, self.system.A
+        diagonal = products.gram_diagonal(X, rows) + products.gram_diagonal(A, edges)
+        ridge = WEAK * np.where(diagonal > 0.0, diagonal, diagonal.max(initial=0.0) or 1.0)
+        self.system.factor(rows, edges, ridge)
+
+    def step(self, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        x = self.system.solve(missing)
+        along, along_A = np.empty(self.system.X.shape[0]), np.empty(self.system.A.shape[0])
+        products.product(self.system.X, x, along)
+        products.product(self.system.A, x, along_A)
+        return along, along_A
+
+
 class Free(NamedTuple):
-    """The unbounded coordinates of w: their columns of X and A, their bounds, and the system of their steps."""
+    """The unbounded coordinates of w: their columns of X and A, their bounds, and how their steps are found."""
 
     chosen: np.ndarray
     X: Rows
     A: CSR
     lower: np.ndarray
     upper: np.ndarray
-    system: System
+    steps: Steps | Flow
 
 
 _free_of: weakref.WeakKeyDictionary[Problem, Free] = weakref.WeakKeyDictionary()
@@ -50,7 +72,9 @@ def free_coordinates(problem: Problem, bounds: Bounds) -> Free:
         X, A = matrices.columns(problem.rows.X, chosen), problem.A
         if not chosen.all():
             A = as_csr(to_scipy(A)[:, np.flatnonzero(chosen)], "A")
-        _free_of[problem] = Free(chosen, X, A, bounds.lower[chosen], bounds.upper[chosen], system_for(X, A))
+        flow = flow_for(X, A) if X.shape[0] < X.shape[1] else None
+        steps = Steps(system_for(X, A)) if flow is None else flow
+        _free_of[problem] = Free(chosen, X, A, bounds.lower[chosen], bounds.upper[chosen], steps)
     return _free_of[problem]
 
 
@@ -68,6 +92,7 @@ def repair(
     weight = problem.rows.c / problem.n
     rounding = 0.1 * ROUNDING * sizes(problem, s, theta)[free.chosen]
     near, tiny = functools.partial(into_domain, problem), 0.1 * ROUNDING * largest_entry(theta)
+    before = 0.0
     for _ in range(ROUNDS):
         pull, of_A = np.empty((2, free.X.shape[1]))
         products.transposed_product(free.X, weight * s, pull)
@@ -75,24 +100,16 @@ def repair(
         missing = lacking(pull - of_A, free.lower, free.upper)
         if np.all(np.abs(missing) <= rounding):
             break
-        room, room_theta = _room(lambda s: np.clip(s, low, high), s), _room(near, theta)
-        along, along_A = _step(free, weight * room, room_theta, missing)
+        size = largest_entry(missing)
+        if not size <= FALLS * before:  # else the next step with the same weights is the cheapest one
+            room, room_theta = _room(lambda s: np.clip(s, low, high), s), _room(near, theta)
+            free.steps.factor(weight * room, room_theta)
+        before = size
+        along, along_A = free.steps.step(missing)
         s = np.clip(s - room * along, FAR * low, FAR * high)
         theta = FAR * near((theta + room_theta * along_A) / FAR)
     theta = np.where(np.abs(theta) > tiny, theta, 0.0)  # or q would be tested against the size of a vanished theta
     return s, theta
-
-
-def _step(free: Free, rows: np.ndarray, edges: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``X x`` and ``A x`` for the x with ``(X' diag(rows) X + A' diag(edges) A) x = missing``, nearly."""
-    diagonal = products.gram_diagonal(free.X, rows) + products.gram_diagonal(free.A, edges)
-    ridge = WEAK * np.where(diagonal > 0.0, diagonal, diagonal.max(initial=0.0) or 1.0)
-    free.system.factor(rows, edges, ridge)
-    x = free.system.solve(missing)
-    along, along_A = np.empty(len(rows)), np.empty(len(edges))
-    products.product(free.X, x, along)
-    products.product(free.A, x, along_A)
-    return along, along_A
 
 
 def lacking(q: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -157,7 +157,8 @@ class Certificate:
         ``primal - dual``.
     relative_gap : float
         ``gap / max(excess(w), 1e-12 excess(0))``, where the excess is the objective minus the least possible mean loss.
-        That is 0 for most losses; for `Poisson` the relative gap so does not depend on a constant in the loss.
+        That is 0 for most losses. For `Poisson` and other likelihoods it is not, and the relative gap so does not
+        depend on a constant in the loss.
     primal_residual : float
         ``|A w + B v - b|``.
     dual_residual : float
@@ -186,7 +187,8 @@ class Result:
     w_mean, v_mean : ndarray
         The means of the theorems: of w_1, ..., w_T and of v_2, ..., v_{T+1}.
     w_average : ndarray of shape (d,)
-        The mean that the solver's ``average`` names; w for solvers that do not average. This is the answer.
+        The mean that the solver's ``average`` names; w for solvers that do not average. This is the answer. All arrays
+        named w may be one and the same.
     w_feasible : ndarray of shape (d,)
         A point inside ``w_set``: the copy of w that the splitting keeps there, or w itself.
     trace : Trace

@@ -2,8 +2,8 @@
 
 A known graph is given by its edges: `chain`, `grid`, an array, a sparse adjacency matrix, a networkx graph or a file.
 An unknown one is estimated from the columns of X: `glasso`, as in the paper, or `knn`. `as_graph` converts any of these
-to a `Graph`, and `incidence` builds the paper's matrix F. `difference`, `trend` and `overlapping_groups` build matrices
-for structures other than graphs.
+to a `Graph`, and `incidence` builds the paper's matrix F. `difference`, `trend`, `overlapping_groups` and
+`latent_groups` build matrices for structures other than graphs.
 
 Examples
 --------
@@ -19,11 +19,12 @@ from .edges import Graph, GraphWarning, chain, edges_of, grid, incidence
 from .given import as_graph
 from .inverse import glasso
 from .neighbours import knn
-from .structures import difference, overlapping_groups, trend
+from .structures import LatentGroups, difference, latent_groups, overlapping_groups, trend
 
 __all__ = [
     "Graph",
     "GraphWarning",
+    "LatentGroups",
     "as_graph",
     "chain",
     "difference",
@@ -32,6 +33,7 @@ __all__ = [
     "grid",
     "incidence",
     "knn",
+    "latent_groups",
     "overlapping_groups",
     "trend",
 ]

@@ -1,9 +1,10 @@
-"""Matrices A for structures other than graphs: differences of higher order and overlapping groups."""
+"""Matrices for structures other than graphs: differences of higher order, overlapping groups, latent groups."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..linalg.matrices import CSR, UNSIGNED, as_vector, index_type
 from .edges import check_length
 
-__all__ = ["difference", "difference_rows", "grid_rows", "overlapping_groups", "trend"]
+__all__ = ["LatentGroups", "difference", "difference_rows", "grid_rows", "latent_groups", "overlapping_groups", "trend"]
 
 
 def difference(n: int, order: int = 1, positions: ArrayLike | None = None) -> sp.csr_array:
@@ -204,10 +205,86 @@ def overlapping_groups(groups: Sequence[Iterable[int]], d: int) -> tuple[sp.csr_
     members = [_as_group(group, number, d) for number, group in enumerate(groups)]
     if not members:
         raise ValueError("groups must contain at least one group")
-    columns = np.concatenate(members)
-    A = sp.csr_array((np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), d))
     ends = np.cumsum([len(group) for group in members])
-    return A, [np.arange(end - len(group), end) for end, group in zip(ends, members, strict=True)]
+    rows = [np.arange(end - len(group), end) for end, group in zip(ends, members, strict=True)]
+    return _selection(np.concatenate(members), d), rows
+
+
+class LatentGroups(NamedTuple):
+    """Groups of coefficients whose sum is that of the features (`latent_groups`).
+
+    Attributes
+    ----------
+    copies : csr_array of shape (d, D)
+        ``w = copies @ u`` are the coefficients of the features, for latent coefficients u.
+    rows : list of index arrays
+        The entries of u that belong to each group: the ``groups`` of `adasadmm.GroupL2`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import graphs
+    >>> latent = graphs.latent_groups([[0, 1], [1, 2]], d=3)
+    >>> latent.by_group(np.array([1.0, 2.0, 3.0, 4.0])).toarray()
+    array([[1., 2., 0.],
+           [0., 3., 4.]])
+    """
+
+    copies: sp.csr_array
+    rows: list[np.ndarray]
+
+    def by_group(self, u: np.ndarray) -> sp.csr_array:
+        """The latent coefficients u as a matrix of shape (groups, d)."""
+        feature = self.copies.T.tocsr().indices
+        group = np.repeat(np.arange(len(self.rows)), [len(rows) for rows in self.rows])
+        number = len(group)  # the features in no group follow
+        return sp.csr_array((u[:number], (group, feature[:number])), shape=(len(self.rows), self.copies.shape[0]))
+
+
+def latent_groups(groups: Sequence[Iterable[int]], d: int) -> LatentGroups:
+    """Overlapping groups of which any may select a coefficient: the latent group lasso.
+
+    Each group g has coefficients ``u^(g)`` of its own, and the coefficients of the features are their sum,
+    ``w = sum_g u^(g)``, with the penalty ``sum_g |u^(g)|``. So the non-zero coefficients are a union of groups. With
+    `overlapping_groups` they are what remains after some groups have been dropped. A coefficient in no group is not
+    penalised.
+
+    Parameters
+    ----------
+    groups : sequence of index arrays
+        The coefficients of each group, numbered from 0.
+    d : int
+        The number of coefficients.
+
+    Returns
+    -------
+    LatentGroups
+        Pass it to `adasadmm.StructuredRegressor` or `adasadmm.StructuredClassifier` as A, with ``penalty="group"``.
+        For `adasadmm.Problem`, take ``X @ copies``, ``A=I`` and ``GroupL2(nu, rows)``.
+
+    References
+    ----------
+    L. Jacob, G. Obozinski, J.-P. Vert, Group lasso with overlap and graph lasso, ICML 2009.
+
+    Examples
+    --------
+    >>> from adasadmm import graphs
+    >>> latent = graphs.latent_groups([[0, 1], [1, 2]], d=3)
+    >>> latent.copies.toarray()
+    array([[1., 0., 0., 0.],
+           [0., 1., 1., 0.],
+           [0., 0., 0., 1.]])
+    >>> latent.rows
+    [array([0, 1]), array([2, 3])]
+    """
+    A, rows = overlapping_groups(groups, d)
+    alone = np.setdiff1d(np.arange(d), A.indices)
+    return LatentGroups(sp.csr_array(sp.vstack([A, _selection(alone, d)]).T), rows)
+
+
+def _selection(chosen: np.ndarray, d: int) -> sp.csr_array:
+    """The rows of the identity matrix with these indices."""
+    return sp.csr_array((np.ones(len(chosen)), (np.arange(len(chosen)), chosen)), shape=(len(chosen), d))
 
 
 def _as_group(group: Iterable[int], number: int, d: int) -> np.ndarray:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 import scipy.linalg.blas
+import scipy.linalg.lapack
 
+from .._core.jit import compiled
 from .._core.threads import side_by_side
 from . import products
+from .coupling import NO_GROUPS, Groups
 from .gram_factor import GramFactor
 from .matrices import CSR, Dense, dense_block, taken
 from .symbolic import Symbolic
 from .system import TOLERANCE, System
 
-__all__ = ["DenseSystem", "RowSpace", "cholesky"]
+__all__ = ["DenseSystem", "RowSpace", "cholesky", "cholesky_solve"]
 
 WEAK, LEAST = 1e-8, 1e-13  # the ridge in n-space where there is none, and where there is one: of the curvature of rows
 COARSE = 1e-4  # a tolerance that a Cholesky factor meets without refinement
@@ -24,27 +27,32 @@ class DenseSystem(System):
     """The Cholesky factor of the d x d matrix, scaled to a unit diagonal: features may differ by many decades."""
 
     name = "dense"
+    last_rows: np.ndarray | None = None  # the weights of the last Gram matrix of X
 
-    def factor(self, rows: np.ndarray, edges: np.ndarray, ridge: np.ndarray) -> None:
-        used = np.flatnonzero(rows > 0.0)
-        X, weights = (self.X, rows) if len(used) == len(rows) else (taken(self.X, used), rows[used])
-        matrix = products.gram(X, weights) + products.gram(self.A, edges)
-        matrix[np.diag_indices_from(matrix)] += ridge
-        self.matrix, self.diagonal = matrix, np.diag(matrix).copy()
-        self.prepare()
+    def form(self) -> None:
+        """The lower triangle of M."""
+        if self.last_rows is None or not np.array_equal(self.last_rows, self.rows):
+            self.of_X, self.last_rows = np.zeros((len(self.ridge), len(self.ridge))), self.rows.copy()
+            products.add_lower_gram(self.X, self.rows, self.of_X)
+        self.matrix = self.of_X.copy()
+        products.add_lower_gram(self.A, self.edges, self.matrix)
+        if self.coupling:
+            self.matrix -= products.gram(self.coupling.U, np.ones(len(self.coupling)))
+        self.matrix[np.diag_indices_from(self.matrix)] += self.ridge
+        self.diagonal = np.diag(self.matrix).copy()
 
     def solve(self, rhs: np.ndarray, tol: float = TOLERANCE) -> np.ndarray:
         return self.approximate(rhs) if tol >= COARSE and self.is_exact else super().solve(rhs, tol)
 
     def times(self, x: np.ndarray) -> np.ndarray:
-        return self.matrix @ x
+        return scipy.linalg.blas.dsymv(1.0, self.matrix.T, x)
 
     def prepare(self) -> None:
         self.scale = 1.0 / np.sqrt(np.where(self.diagonal > 0.0, self.diagonal, 1.0))
-        self.lower, self.is_exact = cholesky(self.matrix * np.outer(self.scale, self.scale))
+        self.lower, self.is_exact = cholesky(self.matrix, self.scale)
 
     def approximate(self, rhs: np.ndarray) -> np.ndarray:
-        return scipy.linalg.cho_solve((self.lower, True), rhs * self.scale, check_finite=False) * self.scale
+        return cholesky_solve(self.lower, rhs * self.scale) * self.scale
 
 
 class RowSpace(System):
@@ -57,9 +65,9 @@ class RowSpace(System):
 
     name = "n-space"
 
-    def __init__(self, X: Dense | CSR, A: CSR, pattern: Symbolic) -> None:
-        super().__init__(X, A)
-        self.base = GramFactor([A], pattern)
+    def __init__(self, X: Dense | CSR, A: CSR, pattern: Symbolic, groups: Groups = NO_GROUPS) -> None:
+        super().__init__(X, A, groups)
+        self.base = GramFactor([A], pattern, self.coupling.U)
 
     def prepare(self) -> None:
         sizes = np.where(self.of_rows > 0.0, self.of_rows, self.of_rows.max(initial=0.0) or 1.0)
@@ -71,14 +79,14 @@ class RowSpace(System):
         matrix = _squares(half) * np.outer(self.roots, self.roots)
         matrix[np.diag_indices_from(matrix)] += 1.0
         self.scale = 1.0 / np.sqrt(np.diag(matrix))
-        self.lower, _ = cholesky(matrix * np.outer(self.scale, self.scale))
+        self.lower, _ = cholesky(matrix, self.scale)
 
     def approximate(self, rhs: np.ndarray) -> np.ndarray:
         x = self.base.solve(rhs)
         along = np.empty(len(self.rows))
         products.product(self.X, x, along)
         inner = self.scale * self.roots * along[self.used]
-        inner = scipy.linalg.cho_solve((self.lower, True), inner, check_finite=False)
+        inner = cholesky_solve(self.lower, inner)
         back = np.zeros(len(self.rows))
         back[self.used] = self.scale * self.roots * inner
         pull = np.empty_like(x)
@@ -96,15 +104,32 @@ def _squares(V: np.ndarray) -> np.ndarray:
     return np.triu(upper) + np.triu(upper, 1).T
 
 
-def cholesky(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The Cholesky factor of a matrix with a unit diagonal, and whether it is that of the matrix as given.
+def cholesky(matrix: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, bool]:
+    """The Cholesky factor of ``diag(scale) matrix diag(scale)``, and whether it is that of the matrix as given.
 
-    If rounding made the matrix indefinite, its diagonal is enlarged.
+    Only the lower triangle of the matrix is read, and only that of the factor counts. The scaled matrix has a unit
+    diagonal. If rounding made it indefinite, its diagonal is enlarged.
     """
+    factor, total = np.empty_like(matrix), 0.0
     for more in MORE_DIAGONAL:
-        matrix[np.diag_indices_from(matrix)] += more
-        try:
-            return scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)[0], more == 0.0
-        except np.linalg.LinAlgError:
-            continue
+        total += more
+        scale_lower(matrix, scale, total, factor)
+        # For LAPACK, which counts by columns, the lower triangle of an array is the upper one of its transpose.
+        _, failed = scipy.linalg.lapack.dpotrf(factor.T, lower=0, clean=0, overwrite_a=1)
+        if not failed:
+            return factor, more == 0.0
     raise np.linalg.LinAlgError("Newton's matrix is not positive definite")
+
+
+def cholesky_solve(factor: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """The solution of a system with a factor of `cholesky`."""
+    return scipy.linalg.lapack.dpotrs(factor.T, rhs, lower=0)[0]
+
+
+@compiled
+def scale_lower(matrix: np.ndarray, scale: np.ndarray, more: float, out: np.ndarray) -> None:
+    """The lower triangle of ``diag(scale) matrix diag(scale) + more I``."""
+    for i in range(len(scale)):
+        for j in range(i + 1):
+            out[i, j] = scale[i] * matrix[i, j] * scale[j]
+        out[i, i] += more

@@ -1,4 +1,7 @@
-"""The sparse factor of ``sum_k G_k' diag(weights_k) G_k + diag(ridge)``, for fixed sparse G_k and changing weights."""
+"""The sparse factor of ``sum_k G_k' diag(weights_k) G_k - U'U + diag(ridge)``.
+
+The sparse G_k are fixed, and their weights change. U has a fixed pattern, and its entries change.
+"""
 
 from __future__ import annotations
 
@@ -47,16 +50,18 @@ def gram_pattern(matrices: Sequence[CSR], most: float) -> Symbolic | None:
 
 
 class GramFactor:
-    """A factor on the pattern that `gram_pattern` found for the same matrices.
+    """A factor on the pattern that `gram_pattern` found for the same matrices, U included.
 
     If each row is a difference of two coordinates or has one entry, the sum is a graph Laplacian plus a diagonal, which
     is factored without cancellation (``exact``). Else it is scaled to a unit diagonal first.
     """
 
-    def __init__(self, matrices: Sequence[CSR], symbolic: Symbolic) -> None:
+    def __init__(self, matrices: Sequence[CSR], symbolic: Symbolic, U: CSR | None = None) -> None:
         self.sparse = SparseFactor(symbolic)
-        self.exact = all(map(is_graph, matrices))
+        self.U = U if U is not None and U.shape[0] else None
+        self.exact = all(map(is_graph, matrices)) and self.U is None
         self.pairs = [_pairs(G, self.sparse) for G in matrices]
+        self.places_of_U = None if self.U is None else _pairs(self.U, self.sparse).place
         every = np.arange(len(symbolic.order))
         self.diagonal_places = self.sparse.places(every, every)
         self.scale = np.ones(len(every))
@@ -67,6 +72,8 @@ class GramFactor:
         values[:] = 0.0
         for pairs, of_rows in zip(self.pairs, weights, strict=True):
             add_pairs(pairs.begin, pairs.place, pairs.product, of_rows, values)
+        if self.U is not None:
+            subtract_squares(self.U, self.places_of_U, values)
         if self.exact:
             sums = ridge.astype(float)
             for pairs, of_rows in zip(self.pairs, weights, strict=True):
@@ -122,6 +129,17 @@ def add_pairs(begin, place, product, weights, values):
         if weights[i] != 0.0:
             for p in range(begin[i], begin[i + 1]):
                 values[place[p]] += weights[i] * product[p]
+
+
+@compiled
+def subtract_squares(U, place, values):
+    """Subtract ``U'U``."""
+    at = 0
+    for i in range(len(U.indptr) - 1):
+        for p in range(U.indptr[i], U.indptr[i + 1]):
+            for q in range(U.indptr[i], p + 1):
+                values[place[at]] -= U.data[p] * U.data[q]
+                at += 1
 
 
 @compiled

@@ -149,6 +149,15 @@ def columns(M: Rows, chosen: np.ndarray) -> Rows:
     return as_rows(to_scipy(M)[:, np.flatnonzero(chosen)])
 
 
+def combined_columns(M: Rows, weights: sp.csr_array) -> Rows:
+    """``M weights``; an intercept, whose column stands last, must stay a column of its own at the end."""
+    if isinstance(M, WithIntercept):
+        return WithIntercept(combined_columns(M.rows, weights[:-1, :-1]))
+    if isinstance(M, Dense):
+        return Dense(np.ascontiguousarray((weights.T @ M.values.T).T))
+    return as_csr(to_scipy(M) @ weights, "rows")
+
+
 def absolute(M: Rows) -> Rows:
     """The matrix of absolute values."""
     if isinstance(M, WithIntercept):

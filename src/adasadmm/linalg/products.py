@@ -16,12 +16,14 @@ import scipy.sparse.linalg
 from .._core.jit import compiled
 from .._core.threads import side_by_side
 from .gram_factor import GramFactor, gram_pattern
-from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, dense_block, innermost, size
+from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, dense_block, innermost, size, taken
 from .rows import add_row, row_dot, row_dots
 
 __all__ = [
+    "add_lower_gram",
     "gram",
     "gram_diagonal",
+    "gram_product",
     "largest_entry",
     "least_squares",
     "pieces",
@@ -34,6 +36,7 @@ GRAM_BLOCK = 2**19  # entries of the dense block of X in one step of `gram`: 4 M
 WORTH_THREADS = 2**22  # work above which threads gain more than they cost, in dense entries: some 0.6 ms
 SPARSE_WORK, ROW_WORK = 8, 16  # of a sparse entry, and of a row's prox or loss, in dense entries
 PIECES = 4
+SHARED_ENTRIES = 2  # for each column and piece, above which pieces are worth their sums
 WEAK, ROUNDS, SOLVED = 1e-12, 10, 1e-9  # of least squares: ridge, steps of refinement, relative residual
 MOST_FILL = 2e7  # entries of its factor
 SHORT_ROWS = 5  # rows of a sparse matrix are short if less than 1/5 of its entries are stored
@@ -60,7 +63,25 @@ def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
         add_rows(M, x, rows.start, rows.stop, part)
         return part
 
-    out[:] = sum(side_by_side(of_piece, pieces(M)))
+    cut = pieces(M)
+    if size(M) < SHARED_ENTRIES * len(cut) * len(out):  # adding up the sums would take longer than they do
+        cut = [slice(0, M.shape[0])]
+    if len(cut) == 1:
+        out[:] = 0.0
+        add_rows(M, x, 0, M.shape[0], out)
+        return
+    out[:] = sum(side_by_side(of_piece, cut))
+
+
+def gram_product(M: Rows, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """``M' diag(weights) M x``, in one pass over M."""
+
+    def of_piece(rows: slice) -> np.ndarray:
+        part = np.zeros_like(x)
+        add_gram_of_rows(M, weights, x, rows.start, rows.stop, part)
+        return part
+
+    return sum(side_by_side(of_piece, pieces(M, 2)))  # type: ignore[return-value]
 
 
 @compiled
@@ -80,6 +101,13 @@ def add_rows(M: Rows, x: np.ndarray, first: int, last: int, out: np.ndarray) -> 
     for i in range(first, last):
         if x[i] != 0.0:
             add_row(M, i, x[i], out)
+
+
+@compiled
+def add_gram_of_rows(M: Rows, weights: np.ndarray, x: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
+    for i in range(first, last):
+        if weights[i] != 0.0:
+            add_row(M, i, weights[i] * row_dot(M, i, x), out)
 
 
 def pieces(M: Rows, times: int = 1) -> list[slice]:
@@ -103,36 +131,52 @@ def blocks_of(M: Rows, piece: slice) -> Iterator[slice]:
 
 
 def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
-    """``sum_i weights_i M_i M_i'`` for weights >= 0.
+    """``sum_i weights_i M_i M_i'`` for weights >= 0."""
+    total = np.zeros((M.shape[1], M.shape[1]))
+    add_lower_gram(M, weights, total)
+    mirror(total)
+    return total
 
-    Short sparse rows are added entry by entry, other rows in dense blocks by BLAS. Only the lower triangle is
-    computed; the upper one is its copy.
+
+def add_lower_gram(M: Rows, weights: np.ndarray, out: np.ndarray) -> None:
+    """Add ``sum_i weights_i M_i M_i'`` for weights >= 0 to the lower triangle of ``out``.
+
+    Short sparse rows are added entry by entry, other rows in dense blocks by BLAS, without those of weight 0.
     """
+    d = M.shape[1]
     if isinstance(M, WithIntercept):
-        d = M.rows.shape[1]
-        total = np.empty((d + 1, d + 1))
-        total[:d, :d] = gram(M.rows, weights)
-        transposed_product(M.rows, weights, total[d, :d])
-        total[:d, d] = total[d, :d]
-        total[d, d] = weights.sum()
-        return total
-    if M.shape[1] == 0:  # a model with nothing but an intercept; BLAS refuses such a matrix
-        return np.zeros((0, 0))
-    short = isinstance(M, CSR) and SHORT_ROWS * size(M) < M.shape[0] * M.shape[1]
+        add_lower_gram(M.rows, weights, out[:-1, :-1])
+        transposed_product(M.rows, weights, pull := np.empty(d - 1))
+        out[-1, :-1] += pull
+        out[-1, -1] += weights.sum()
+    elif isinstance(M, CSR) and SHORT_ROWS * size(M) < M.shape[0] * d:
+        _add_gram_of_short_rows(M, weights, out)
+    elif d > 0:  # BLAS refuses an empty matrix: a model with nothing but an intercept
+        used = np.flatnonzero(weights)
+        M, weights = (M, weights) if len(used) == len(weights) else (taken(M, used), weights[used])
+        out += sum(side_by_side(lambda piece: _gram_of_piece(M, weights, piece), pieces(M)))
 
+
+def _add_gram_of_short_rows(M: CSR, weights: np.ndarray, out: np.ndarray) -> None:
     def of_piece(piece: slice) -> np.ndarray:
-        total = np.zeros((M.shape[1], M.shape[1]))
-        if short:
-            add_gram(M, weights, piece.start, piece.stop, total)
-            return total
-        for chosen in blocks_of(M, piece):
-            block = dense_block(M, chosen) * np.sqrt(weights[chosen, None])
-            scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=total.T, overwrite_c=True)  # in place
+        total = np.zeros_like(out)
+        add_gram(M, weights, piece.start, piece.stop, total)
         return total
 
-    lower: np.ndarray = sum(side_by_side(of_piece, pieces(M)))  # type: ignore[assignment]
-    mirror(lower)
-    return lower
+    pairs = np.count_nonzero(weights) * (size(M) / M.shape[0]) ** 2
+    if SPARSE_WORK * pairs <= WORTH_THREADS:
+        add_gram(M, weights, 0, M.shape[0], out)
+    else:
+        out += sum(side_by_side(of_piece, pieces(M)))
+
+
+def _gram_of_piece(M: Rows, weights: np.ndarray, piece: slice) -> np.ndarray:
+    """The lower triangle of the Gram matrix of some rows; the upper one is 0."""
+    total = np.zeros((M.shape[1], M.shape[1]))
+    for chosen in blocks_of(M, piece):
+        block = dense_block(M, chosen) * np.sqrt(weights[chosen, None])
+        scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=total.T, overwrite_c=True)  # in place
+    return total
 
 
 @compiled

@@ -1,16 +1,18 @@
-"""The point nearest to a given one that satisfies linear equations."""
+"""The point nearest to a given one that satisfies linear equations or inequalities."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 import scipy.sparse as sp
 
 from .products import least_squares
 
-__all__ = ["nearest"]
+__all__ = ["nearest", "nearest_inside"]
 
 MOST_ENTRIES = 8  # of a row that counts as narrow
+MOST_NUMBERS = 10**7  # of the dense matrix of inequalities
 
 
 def nearest(A: sp.csr_array, b: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -59,3 +61,26 @@ def _nearest_narrow(columns: np.ndarray, values: np.ndarray, b: np.ndarray, w: n
     target: np.ndarray = np.zeros(2 * d)
     target[::2], target[place] = w, b
     return scipy.linalg.solve_banded((reach, reach), bands, target, overwrite_ab=True, overwrite_b=True)[::2].copy()
+
+
+def nearest_inside(C: sp.csr_array, lower: np.ndarray, upper: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The point nearest to w with ``lower <= C w <= upper``; w itself if there is none, or if C is too large.
+
+    The method is that of Lawson and Hanson (Solving Least Squares Problems, chapter 23): non-negative least squares
+    tell which rows bind at the nearest point.
+    """
+    low, high = (np.flatnonzero(np.isfinite(end)) for end in (lower, upper))
+    rows, ends = np.concatenate([low, high]), np.concatenate([lower[low], upper[high]])
+    if len(rows) * (len(w) + 1) > MOST_NUMBERS:
+        return w
+    sign = np.repeat([1.0, -1.0], [len(low), len(high)])
+    equations = np.vstack([C[rows].T.toarray(), ends - C[rows] @ w]) * sign
+    size = np.linalg.norm(equations, axis=0)
+    try:
+        found = scipy.optimize.nnls(equations / np.where(size > 0.0, size, 1.0), np.append(np.zeros(len(w)), 1.0))
+    except RuntimeError:  # too many iterations
+        return w
+    binding = found[0] > 0.0
+    for _ in range(2):  # the second pass removes the rounding errors of the first
+        w = nearest(sp.csr_array(C[rows[binding]]), ends[binding], w)
+    return w

@@ -11,7 +11,16 @@ import numpy as np
 from .._core.jit import compiled, generic, inlined, inlined_sum
 from .matrices import CSR, Dense, Rows, WithIntercept
 
-__all__ = ["add_row", "measure_columns", "measure_row", "measure_rows", "row_dot", "row_dots", "weighted_dot"]
+__all__ = [
+    "add_row",
+    "add_weighted_row",
+    "measure_columns",
+    "measure_row",
+    "measure_rows",
+    "row_dot",
+    "row_dots",
+    "weighted_square",
+]
 
 
 @generic
@@ -80,34 +89,34 @@ def with_intercept_row_dots(M: WithIntercept, i: int, x: np.ndarray, y: np.ndarr
 
 
 @generic
-def weighted_dot(M: Rows, i: int, weight: np.ndarray, x: np.ndarray):
-    """``sum_j M_ij weight_j x_j``."""
+def weighted_square(M: Rows, i: int, weight: np.ndarray):
+    """``sum_j weight_j M_ij^2``."""
 
 
-@weighted_dot.register
-def dense_weighted_dot(M: Dense, i: int, weight: np.ndarray, x: np.ndarray) -> float:
-    return dot_of_three(M.values[i], weight, x)
+@weighted_square.register
+def dense_weighted_square(M: Dense, i: int, weight: np.ndarray) -> float:
+    return sum_of_squares(M.values[i], weight)
 
 
 @inlined_sum
-def dot_of_three(row: np.ndarray, weight: np.ndarray, x: np.ndarray) -> float:
+def sum_of_squares(row: np.ndarray, weight: np.ndarray) -> float:
     total = 0.0
     for j in range(len(row)):
-        total += row[j] * weight[j] * x[j]
+        total += weight[j] * row[j] * row[j]
     return total
 
 
-@weighted_dot.register
-def csr_weighted_dot(M: CSR, i: int, weight: np.ndarray, x: np.ndarray) -> float:
+@weighted_square.register
+def csr_weighted_square(M: CSR, i: int, weight: np.ndarray) -> float:
     total = 0.0
     for p in range(M.indptr[i], M.indptr[i + 1]):
-        total += M.data[p] * weight[M.indices[p]] * x[M.indices[p]]
+        total += weight[M.indices[p]] * M.data[p] * M.data[p]
     return total
 
 
-@weighted_dot.register
-def with_intercept_weighted_dot(M: WithIntercept, i: int, weight: np.ndarray, x: np.ndarray) -> float:
-    return weighted_dot(M.rows, i, weight, x) + weight[-1] * x[-1]
+@weighted_square.register
+def with_intercept_weighted_square(M: WithIntercept, i: int, weight: np.ndarray) -> float:
+    return weighted_square(M.rows, i, weight) + weight[-1]
 
 
 @generic
@@ -134,17 +143,41 @@ def with_intercept_add_row(M: WithIntercept, i: int, scale: float, out: np.ndarr
     out[-1] += scale
 
 
+@generic
+def add_weighted_row(M: Rows, i: int, scale: float, weight: np.ndarray, out: np.ndarray):
+    """``out_j += scale M_ij weight_j``."""
+
+
+@add_weighted_row.register
+def dense_add_weighted_row(M: Dense, i: int, scale: float, weight: np.ndarray, out: np.ndarray) -> None:
+    row = M.values[i]
+    for j in range(len(row)):
+        out[j] += scale * row[j] * weight[j]
+
+
+@add_weighted_row.register
+def csr_add_weighted_row(M: CSR, i: int, scale: float, weight: np.ndarray, out: np.ndarray) -> None:
+    for p in range(M.indptr[i], M.indptr[i + 1]):
+        j = M.indices[p]
+        out[j] += scale * M.data[p] * weight[j]
+
+
+@add_weighted_row.register
+def with_intercept_add_weighted_row(
+    M: WithIntercept, i: int, scale: float, weight: np.ndarray, out: np.ndarray
+) -> None:
+    add_weighted_row(M.rows, i, scale, weight, out)
+    out[-1] += scale * weight[-1]
+
+
 # --- the sizes of rows and columns -----------------------------------------------------------------------------------
 
 
 @compiled
 def measure_rows(M: Rows, c: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
     """``out_i = c_i sum_j weight_j M_ij^2``."""
-    row = np.zeros(len(weight))
     for i in range(len(c)):
-        add_row(M, i, 1.0, row)  # row i as a vector of its own: `weighted_dot` then needs no variant for squares
-        out[i] = c[i] * weighted_dot(M, i, weight, row)
-        add_row(M, i, -1.0, row)
+        out[i] = c[i] * weighted_square(M, i, weight)
 
 
 @compiled

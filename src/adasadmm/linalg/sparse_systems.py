@@ -1,19 +1,21 @@
-"""Newton's system by sparse factors, by conjugate gradients, and with a border."""
+"""Newton's system by sparse factors, by conjugate gradients, with a border, and with wide groups."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from . import products
+from .coupling import NO_GROUPS, Coupling, Groups
+from .dense_systems import cholesky, cholesky_solve
 from .gram_factor import GramFactor
 from .matrices import CSR, Dense, WithIntercept, to_scipy
 from .symbolic import Symbolic
 from .system import System
 
-__all__ = ["Bordered", "ConjugateGradients", "EdgeSpace", "SparseSystem"]
+__all__ = ["Bordered", "ConjugateGradients", "Downdated", "EdgeSpace", "SparseSystem"]
 
 MOST_STEPS = 500  # of conjugate gradients
-TINY = 1e-280  # an edge without weight
+TINY = 1e-280  # an edge, or a coordinate, without weight
 WEAK = 1e-12  # in place of a diagonal entry that is 0, relative to the size of its column
 
 
@@ -22,9 +24,9 @@ class SparseSystem(System):
 
     name = "sparse"
 
-    def __init__(self, X: CSR, A: CSR, pattern: Symbolic) -> None:
-        super().__init__(X, A)
-        self.whole = GramFactor([X, A], pattern)
+    def __init__(self, X: CSR, A: CSR, pattern: Symbolic, groups: Groups = NO_GROUPS) -> None:
+        super().__init__(X, A, groups)
+        self.whole = GramFactor([X, A], pattern, self.coupling.U)
 
     def prepare(self) -> None:
         self.whole.factor([self.rows, self.edges], self.ridge)
@@ -47,7 +49,7 @@ class EdgeSpace(System):
         self.inner = GramFactor([A_transposed], pattern)
 
     def prepare(self) -> None:
-        self.H = positive(self.of_rows + self.ridge, self.diagonal)
+        self.H = np.maximum(positive(self.of_rows + self.ridge, self.diagonal), TINY)
         self.inner.factor([1.0 / self.H], 1.0 / np.maximum(self.edges, TINY))
 
     def approximate(self, rhs: np.ndarray) -> np.ndarray:
@@ -60,11 +62,11 @@ class ConjugateGradients(System):
     """Conjugate gradients; the preconditioner is a sparse factor of M with only the diagonal of the rows' part."""
 
     name = "conjugate gradients"
-    most_steps = MOST_STEPS
+    is_iterative, most_steps = True, MOST_STEPS
 
-    def __init__(self, X: Dense | CSR, A: CSR, pattern: Symbolic | None) -> None:
-        super().__init__(X, A)
-        self.near = None if pattern is None else GramFactor([A], pattern)
+    def __init__(self, X: Dense | CSR, A: CSR, pattern: Symbolic | None, groups: Groups = NO_GROUPS) -> None:
+        super().__init__(X, A, groups)
+        self.near = None if pattern is None else GramFactor([A], pattern, self.coupling.U)
 
     def prepare(self) -> None:
         if self.near is not None:
@@ -77,27 +79,57 @@ class ConjugateGradients(System):
 class Bordered(System):
     """An intercept: one more row and column around the system of the other coordinates."""
 
-    def __init__(self, X: WithIntercept, A: CSR, inner: System) -> None:
-        super().__init__(X, A)
-        self.inner, self.name, self.most_steps = inner, inner.name, inner.most_steps
+    def __init__(self, X: WithIntercept, A: CSR, inner: System, groups: Groups = NO_GROUPS) -> None:
+        super().__init__(X, A, groups)
+        self.inner, self.name = inner, inner.name
+        self.is_iterative, self.most_steps = inner.is_iterative, inner.most_steps
 
     def prepare(self) -> None:
-        self.inner.factor(self.rows, self.edges, self.ridge[:-1])
+        self.inner.factor(self.rows, self.edges, self.ridge[:-1], self.bends)
         e = np.zeros(len(self.ridge))
         e[-1] = 1.0
-        self.border = self.times(e)[:-1]
+        # The inverse inside is rough with conjugate gradients: a border made with it would be worse than none.
+        self.border = np.zeros(len(e) - 1) if self.inner.is_iterative else self.times(e)[:-1]
         z = np.append(-self.inner.approximate(self.border), 1.0)
         # The Schur complement as a sum of squares: a difference would cancel.
         along, A_z = np.empty(len(self.rows)), np.empty(len(self.edges))
         products.product(self.X, z, along)
         products.product(self.A, z, A_z)
         squares = self.rows @ along**2 + self.edges @ A_z**2 + self.ridge @ z**2
+        if self.coupling:
+            U_z = np.empty(len(self.coupling))
+            products.product(self.coupling.U, z, U_z)
+            squares -= U_z @ U_z
         self.z, self.schur = z, squares or 1.0
 
     def approximate(self, rhs: np.ndarray) -> np.ndarray:
         inner = self.inner.approximate(rhs[:-1])
         last = (rhs[-1] - self.border @ inner) / self.schur
         return np.append(inner, 0.0) + last * self.z
+
+
+class Downdated(System):
+    """Groups with entries in many columns, whose ``U'U`` is not sparse: Woodbury's formula over the other terms.
+
+    ``M^{-1} = S^{-1} + S^{-1} U' (I - U S^{-1} U')^{-1} U S^{-1}`` for the system S without these groups.
+    """
+
+    def __init__(self, X: Dense | CSR, A: CSR, inner: System, groups: Groups, wide: Groups) -> None:
+        super().__init__(X, A, groups)
+        self.inner, self.name, self.most_steps = inner, inner.name, inner.most_steps
+        self.wide = Coupling(A, wide)
+
+    def prepare(self) -> None:
+        self.inner.factor(self.rows, self.edges, self.ridge, self.bends)
+        self.wide.bend(self.bends)
+        U = to_scipy(self.wide.U)
+        self.solved = np.array([self.inner.approximate(row) for row in U.toarray()])
+        self.lower, _ = cholesky(np.eye(len(self.wide)) - U @ self.solved.T, np.ones(len(self.wide)))
+
+    def approximate(self, rhs: np.ndarray) -> np.ndarray:
+        x = self.inner.approximate(rhs)
+        along = to_scipy(self.wide.U) @ x
+        return x + self.solved.T @ cholesky_solve(self.lower, along)
 
 
 def positive(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:

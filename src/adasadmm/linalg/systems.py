@@ -12,7 +12,9 @@ X and A stay, the weights change from step to step. `system_for` chooses how to 
 - ``conjugate gradients``: many rows and features, X sparse. The preconditioner is a sparse factor of M with all
   off-diagonal entries of ``X' diag(rows) X`` left out.
 
-An intercept is a border of one row and one column around any of these. Every solution is refined by conjugate gradients
+An intercept is a border of one row and one column around any of these. If groups of rows of A are coupled (`coupling`),
+their terms are part of the dense matrix, or of the sparse factors; groups with entries in many columns are added to
+sparse factors by Woodbury's formula. Every solution is refined by conjugate gradients
 on M, with the factor as preconditioner.
 """
 
@@ -24,10 +26,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .coupling import NO_GROUPS, Coupling, Groups, split
 from .dense_systems import DenseSystem, RowSpace
 from .gram_factor import gram_pattern, is_graph, pairs_of
 from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, size, to_scipy
-from .sparse_systems import Bordered, ConjugateGradients, EdgeSpace, SparseSystem
+from .sparse_systems import Bordered, ConjugateGradients, Downdated, EdgeSpace, SparseSystem
 from .symbolic import Symbolic
 from .system import System
 
@@ -41,6 +44,7 @@ PASS = 10.0  # of one in a product with a sparse matrix
 STEPS = 100  # of conjugate gradients that a solution may need; a factor is also more robust
 MOST_FILL = 5e7  # entries of a sparse factor
 MOST_PAIRS, MOST_PAIRS_A_FEATURE = 2e6, 10.0  # products of two entries of a row of X, if X'X is to be sparse
+WIDEST = 100  # columns of a group whose rank-one term is part of a sparse factor
 MOST_DENSE = 2**25  # entries of the dense n x d array in n-space, if X itself has fewer
 
 
@@ -51,7 +55,7 @@ class Option(NamedTuple):
     make: Callable[[], System]
 
 
-def system_for(X: Rows, A: CSR) -> System:
+def system_for(X: Rows, A: CSR, groups: Groups = NO_GROUPS) -> System:
     """The cheapest way to solve Newton's system for these shapes and patterns. Only symbolic work is done here.
 
     Parameters
@@ -59,11 +63,13 @@ def system_for(X: Rows, A: CSR) -> System:
     X : Rows
         Possibly `WithIntercept`.
     A : CSR
+    groups : Groups, optional
+        The rows of A that are coupled.
 
     Returns
     -------
     system : System
-        Call its ``factor(rows, edges, ridge)`` and then its ``solve(rhs)``, as often as the weights change.
+        Call its ``factor(rows, edges, ridge, bends)`` and then its ``solve(rhs)``, as often as the weights change.
 
     Examples
     --------
@@ -81,62 +87,76 @@ def system_for(X: Rows, A: CSR) -> System:
     inner = X.rows if isinstance(X, WithIntercept) else X
     is_diagonal, options = _is_diagonal(inner) and inner.shape[1] > 0, []
     if not is_diagonal and (X.shape[1] <= DENSE_FEATURES or X.shape[1] ** 2 <= size(X)):
-        options.append(Option(_dense_cost(X), lambda: DenseSystem(X, A)))
+        options.append(Option(_dense_cost(X), lambda: DenseSystem(X, A, groups)))
     if not options or options[0].flops > CHEAP:
-        options += bordered(X, A) if isinstance(X, WithIntercept) else structured(X, A)
+        options += bordered(X, A, groups) if isinstance(X, WithIntercept) else structured(X, A, groups)
     best = min(options, key=lambda option: option.flops)
     system = best.make()
     system.flops = best.flops
     return system
 
 
-def bordered(X: WithIntercept, A: CSR) -> list[Option]:
+def bordered(X: WithIntercept, A: CSR, groups: Groups) -> list[Option]:
     """The ways for an intercept as a border around the other coordinates."""
     assert not isinstance(X.rows, WithIntercept)
-    inner = structured(X.rows, as_csr(to_scipy(A)[:, :-1], "A"))
+    inner = structured(X.rows, as_csr(to_scipy(A)[:, :-1], "A"), groups)
 
     def around(option: Option) -> Option:
-        return Option(1.1 * option.flops, lambda: Bordered(X, A, option.make()))
+        return Option(1.1 * option.flops, lambda: Bordered(X, A, option.make(), groups))
 
     return [around(option) for option in inner]
 
 
-def structured(X: Dense | CSR, A: CSR) -> list[Option]:
-    """The ways that keep the sparse structure, as far as their factors fit into memory."""
+def structured(X: Dense | CSR, A: CSR, groups: Groups) -> list[Option]:
+    """The ways that keep the sparse structure; groups with entries in many columns are added to each of them."""
+    narrow, wide = split(A, groups, WIDEST)
+    solutions = len(wide.sizes) * PASS * 4.0 * (size(X) + size(A))
+
+    def around(option: Option) -> Option:
+        return Option(option.flops + solutions, lambda: Downdated(X, A, option.make(), groups, wide))
+
+    options = sparse(X, A, narrow)
+    return [around(option) for option in options] if len(wide.sizes) else options
+
+
+def sparse(X: Dense | CSR, A: CSR, groups: Groups) -> list[Option]:
+    """The ways with sparse factors, as far as these fit into memory."""
     n, d = X.shape
-    of_A = gram_pattern([A], MOST_FILL)
+    U = Coupling(A, groups).U
+    of_A = gram_pattern([A, U], MOST_FILL)
     if _is_diagonal(X):
         assert isinstance(X, CSR)
-        found = diagonal(X, A, of_A)
+        found = diagonal(X, A, groups, of_A)
         if found:
             return found
     passes = STEPS * PASS * 4.0 * (size(X) + size(A) + (d if of_A is None else of_A.nnz))
     of_base = 0.0 if of_A is None else SPARSE * _cost(of_A)
-    options = [Option(of_base + passes, lambda: ConjugateGradients(X, A, of_A))]
+    options = [Option(of_base + passes, lambda: ConjugateGradients(X, A, of_A, groups))]
     if of_A is not None and n < d and n * d <= max(MOST_DENSE, 2 * size(X)):
         cost = of_base + PANEL * n * of_A.nnz + n * n * d + n**3 / 3
-        options.append(Option(cost, lambda: RowSpace(X, A, of_A)))
+        options.append(Option(cost, lambda: RowSpace(X, A, of_A, groups)))
     if isinstance(X, CSR) and pairs_of(X) <= MOST_PAIRS + MOST_PAIRS_A_FEATURE * d:
         best = min(option.flops for option in options)
         # A factor with k entries takes at least k^2 / d multiplications, so one with more entries cannot be cheaper.
-        whole = gram_pattern([X, A], min(MOST_FILL, np.sqrt(2.0 * d * best / SPARSE)))
+        whole = gram_pattern([X, A, U], min(MOST_FILL, np.sqrt(2.0 * d * best / SPARSE)))
         if whole is not None:
-            cost = SPARSE * (_cost(whole) + pairs_of(X) + pairs_of(A))
-            options.append(Option(cost, lambda: SparseSystem(X, A, whole)))
+            cost = SPARSE * (_cost(whole) + pairs_of(X) + pairs_of(A) + pairs_of(U))
+            options.append(Option(cost, lambda: SparseSystem(X, A, whole, groups)))
     return options
 
 
-def diagonal(X: CSR, A: CSR, of_A: Symbolic | None) -> list[Option]:
+def diagonal(X: CSR, A: CSR, groups: Groups, of_A: Symbolic | None) -> list[Option]:
     """X'X is diagonal. The factor of M is exact for differences of two coordinates; for others t-space is better."""
-    if of_A is not None and is_graph(A):
-        return [Option(SPARSE * (_cost(of_A) + pairs_of(A)), lambda: SparseSystem(X, A, of_A))]
+    coupled = len(groups.sizes) > 0
+    if of_A is not None and (is_graph(A) or coupled):
+        return [Option(SPARSE * (_cost(of_A) + pairs_of(A)), lambda: SparseSystem(X, A, of_A, groups))]
     transposed = as_csr(to_scipy(A).T.tocsr(), "A")
-    of_edges = gram_pattern([transposed], MOST_FILL)
+    of_edges = None if coupled else gram_pattern([transposed], MOST_FILL)
     if of_edges is not None:
         cost = SPARSE * (_cost(of_edges) + pairs_of(transposed))
         return [Option(cost, lambda: EdgeSpace(X, A, transposed, of_edges))]
     if of_A is not None:
-        return [Option(SPARSE * (_cost(of_A) + pairs_of(A)), lambda: SparseSystem(X, A, of_A))]
+        return [Option(SPARSE * (_cost(of_A) + pairs_of(A)), lambda: SparseSystem(X, A, of_A, groups))]
     return []
 
 

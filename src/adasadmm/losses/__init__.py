@@ -30,8 +30,10 @@ from ._generic import (  # noqa: F401
     clip_to_domain,
     conjugate,
     curvature,
+    curvatures,
     derivatives,
     domain,
+    has_log_link,
     mean_conjugate,
     mean_value,
     pieces,
@@ -43,16 +45,18 @@ from ._generic import (  # noqa: F401
 )
 
 # The built-in losses: estimators and the command line take each of them by its name.
+from .log_link import Gamma as Gamma, NegativeBinomial as NegativeBinomial, Poisson as Poisson, Tweedie as Tweedie
 from .margin import Hinge as Hinge, Logistic as Logistic, SquaredHinge as SquaredHinge
+from .offsets import targets_alone, targets_with_offset, with_offset  # noqa: F401
 from .regression import (
     EpsilonInsensitive as EpsilonInsensitive,
     Huber as Huber,
-    Poisson as Poisson,
     Quantile as Quantile,
     Squared as Squared,
 )
 
 BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type))
 
-__all__ = ["check", "conjugate", "curvature", "domain", "prox", "second", "slope", "takes_labels", "value"]
+__all__ = ["check", "conjugate", "curvature", "domain", "has_log_link", "prox", "second", "slope"]
+__all__ += ["takes_labels", "value"]
 __all__ += [cls.__name__ for cls in BUILT_IN]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 
 import numpy as np
@@ -73,8 +74,10 @@ def domain(loss, y):
 
 
 @generic
-def curvature(loss):
+def curvature(loss, y=None):
     """The largest second derivative in ``z``: for losses without kinks that have one.
+
+    An implementation takes the target ``y`` as a second argument if the largest second derivative depends on it.
 
     Examples
     --------
@@ -130,6 +133,30 @@ def takes_labels(loss) -> bool:
     (True, False)
     """
     return False
+
+
+@functools.singledispatch
+def has_log_link(loss) -> bool:
+    """Whether a prediction is the logarithm of the expected target.
+
+    Estimators then predict ``exp(z)``, and score by the explained deviance.
+
+    Examples
+    --------
+    >>> from adasadmm import Poisson, Squared, losses
+    >>> losses.has_log_link(Poisson()), losses.has_log_link(Squared())
+    (True, False)
+    """
+    return False
+
+
+@functools.singledispatch
+def curvatures(loss, y: np.ndarray) -> np.ndarray:
+    """The largest second derivative for each target."""
+    implementation = curvature.dispatch(type(loss))
+    if len(inspect.signature(implementation).parameters) == 1:
+        return np.full(len(y), float(implementation(loss)))
+    return np.array([float(implementation(loss, target)) for target in y])
 
 
 @compiled

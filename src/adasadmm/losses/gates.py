@@ -15,6 +15,7 @@ import numpy as np
 from .._core.jit import implementations, is_registered
 from ..linalg.matrices import as_part
 from ._generic import check, conjugate, domain, prox, slope, value
+from .offsets import WithOffset
 
 __all__ = ["as_loss"]
 
@@ -30,6 +31,8 @@ _tried: set[tuple] = set()
 
 def as_loss(loss: Any, y: np.ndarray) -> Any:
     """A loss that can take these targets, its fields in the form that compiled code needs."""
+    if isinstance(loss, WithOffset):
+        return WithOffset(as_loss(loss.wrapped, y["y"]))
     loss = as_part(loss, "loss")
     name = type(loss).__name__
     for function in (value, slope):

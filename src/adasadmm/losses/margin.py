@@ -148,17 +148,21 @@ def logistic_value(loss: Logistic, z, y):
 
 @slope.register
 def logistic_slope(loss: Logistic, z, y):
-    return -y * _sigmoid(-y * z)
+    return -y * sigmoid(-y * z)
 
 
 @prox.register
 def logistic_prox(loss: Logistic, z, tau, y):
-    # The margin m solves m - m0 = tau sigmoid(-m): an increasing function with its root between m0 and m0 + tau.
-    start = y * z
+    return y * margin_after_prox(y * z, tau)
+
+
+@inlined
+def margin_after_prox(start, tau):
+    """The margin m that solves ``m - start = tau sigmoid(-m)``; it lies between start and start + tau."""
     low, high = start, start + tau
     margin = min(max(start, 0.0), high)
     for _ in range(NEWTON_STEPS):
-        p = _sigmoid(-margin)
+        p = sigmoid(-margin)
         error = margin - start - tau * p
         if error > 0.0:
             high = margin
@@ -172,7 +176,7 @@ def logistic_prox(loss: Logistic, z, tau, y):
         margin = following
         if moved <= 1e-15 * (1.0 + abs(margin)):
             break
-    return y * margin
+    return margin
 
 
 @conjugate.register
@@ -198,7 +202,7 @@ def logistic_domain(loss: Logistic, y):
 
 
 @inlined
-def _sigmoid(z):
+def sigmoid(z):
     """``1 / (1 + exp(-z))`` without overflow."""
     if z >= 0.0:
         return 1.0 / (1.0 + math.exp(-z))

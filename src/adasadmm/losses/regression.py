@@ -1,12 +1,11 @@
-"""Losses of a prediction of a number: of the residual ``z - y``, and of counts."""
+"""Losses of the residual ``z - y``."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-from .._core.jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, pieces, prox, second, slope, value, xlogx
+from ._generic import check, conjugate, curvature, domain, pieces, prox, second, slope, value
 
 # --- squared ---------------------------------------------------------------------------------------------------------
 
@@ -249,72 +248,3 @@ def pieces_of_quantile(loss: Quantile, y):
 def quantile_check(loss, y):
     if not 0.0 < loss.q < 1.0:
         raise ValueError(f"q of Quantile must lie between 0 and 1, got {loss.q}")
-
-
-# --- Poisson ---------------------------------------------------------------------------------------------------------
-
-
-class Poisson(NamedTuple):
-    """``exp(z) - y z`` for counts ``y >= 0``: Poisson regression with a logarithmic link.
-
-
-    Examples
-    --------
-    >>> from adasadmm import Poisson, losses
-    >>> losses.value(Poisson(), 0.0, 2.0), losses.slope(Poisson(), 0.0, 2.0)
-    (1.0, -1.0)
-    """
-
-
-@value.register
-def poisson_value(loss: Poisson, z, y):
-    return _exp(z) - y * z
-
-
-@slope.register
-def poisson_slope(loss: Poisson, z, y):
-    return _exp(z) - y
-
-
-@prox.register
-def poisson_prox(loss: Poisson, z, tau, y):
-    # u + tau exp(u) = c. The start lies right of the root, and the left side is convex and increasing: Newton's
-    # method comes down to the root without ever passing it.
-    if tau <= 0.0:  # a row of weight 0
-        return z
-    c = z + tau * y
-    u = min(c, max(0.0, math.log(max(c, 1e-300)) - math.log(tau)))
-    for _ in range(NEWTON_STEPS):
-        grown = tau * math.exp(u) if u < 700.0 else math.exp(u + math.log(tau))  # exp(u) alone may overflow
-        step = (u + grown - c) / (1.0 + grown)
-        u -= step
-        if abs(step) <= 1e-15 * (1.0 + abs(u)):
-            break
-    return u
-
-
-@conjugate.register
-def poisson_conjugate(loss: Poisson, s, y):
-    return xlogx(s + y) - (s + y)
-
-
-@domain.register
-def poisson_domain(loss: Poisson, y):
-    return -y, math.inf
-
-
-@second.register
-def second_of_poisson(loss: Poisson, z, y):
-    return _exp(z)
-
-
-@check.register(Poisson)
-def poisson_check(loss, y):
-    if (y < 0.0).any():
-        raise ValueError(f"y must hold counts >= 0 for Poisson, got {y[y < 0.0][0]:g}")
-
-
-@inlined
-def _exp(z):
-    """``exp(z)``, infinite where it overflows (Python's own raises there)."""
-    return math.exp(z) if z < 709.782712893384 else math.inf

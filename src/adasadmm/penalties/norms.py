@@ -318,10 +318,13 @@ def group_l2_conjugate(penalty: GroupL2, s):
 @domain.register
 def group_l2_domain(penalty: GroupL2, s):
     inside = np.zeros_like(s)  # coordinates in no group are free: only 0 has a finite conjugate there
-    for group, members in enumerate(penalty.groups):
-        limit = penalty.nu * entry_or(penalty.weights, group, 1.0)
-        norm = float(np.linalg.norm(s[members]))
-        inside[members] = s[members] * (limit / norm if norm > limit else 1.0)
+    of_members, sizes = s[penalty.members], np.diff(penalty.starts)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    norms = np.sqrt(np.bincount(group, of_members**2, len(sizes)))
+    limits = penalty.nu * (np.ones(len(sizes)) if penalty.weights is None else np.asarray(penalty.weights))
+    scales, outside = np.ones(len(sizes)), norms > limits
+    scales[outside] = limits[outside] / norms[outside]
+    inside[penalty.members] = of_members * scales[group]
     return inside
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._core.jit import inlined
 from ._generic import check, check_rows, conjugate, domain, indices, joined, prox, value
 from .chain import ChainTV
-from .norms import NORMS, Zero
+from .norms import NORMS, GroupL2, Zero
 from .sets import SETS
 
 PENALTIES = (*NORMS, ChainTV)  # all that are not sets
@@ -72,6 +72,15 @@ def stack_check(penalty, m):
 def parts_of(penalty: Any, p: int) -> list[tuple[Any, np.ndarray]]:
     """A penalty of p coordinates as the parts of a stack."""
     return list(penalty.parts) if isinstance(penalty, Stack) else [(penalty, np.arange(p))]
+
+
+def groups_of(penalty: Any, p: int) -> list[np.ndarray]:
+    """The groups of two or more coordinates of v that a penalty couples by their norm."""
+    found = []
+    for part, rows in parts_of(penalty, p):
+        if isinstance(part, GroupL2):
+            found += [indices(rows, "rows of Stack", p)[group] for group in part.groups if len(group) > 1]
+    return found
 
 
 def violation(penalty: Any, v: np.ndarray) -> float:

@@ -6,7 +6,7 @@ Examples
 --------
 >>> from adasadmm import solvers
 >>> sorted(cls.__name__ for cls in solvers.BUILT_IN if cls.uses_all_rows)
-['ADMM', 'ALM', 'AlternatingChains', 'ChainDP', 'DualGradient', 'IPM']
+['ADMM', 'ALM', 'AlternatingChains', 'BandedIPM', 'ChainDP', 'DualGradient', 'IPM', 'SDCA', 'SoftThreshold']
 """
 
 from ..certificates import certify
@@ -16,6 +16,7 @@ from .ada_sadmm import AdaSADMM as AdaSADMM
 from .admm import ADMM as ADMM
 from .alm import ALM as ALM
 from .alternating_chains import AlternatingChains as AlternatingChains
+from .banded_ipm import BandedIPM as BandedIPM
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver, check_fits
 from .chain_dp import ChainDP as ChainDP
 from .dual_gradient import DualGradient as DualGradient
@@ -23,6 +24,8 @@ from .ipm import IPM as IPM
 from .oadmm import OADMM as OADMM
 from .rda_sadmm import RDASADMM as RDASADMM
 from .sadmm import SADMM as SADMM
+from .sdca import SDCA as SDCA
+from .soft_threshold import SoftThreshold as SoftThreshold
 from .spdhg import SPDHG as SPDHG
 from .stochastic import slopes_at
 from .svrg_admm import ASVRGADMM as ASVRGADMM, SVRGADMM as SVRGADMM

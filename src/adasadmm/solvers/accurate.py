@@ -69,7 +69,7 @@ def variance_reduced(
 ) -> Parts:
     """The parts of SVRG-ADMM and ASVRG-ADMM: the gradient at an earlier point, and corrections to it."""
     rows, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=False)
-    most = losses.curvature(problem.loss) * float(np.max(size))
+    most = float(np.max(losses.curvatures(problem.loss, problem.rows.y) * size))
     estimate = VarianceReduced(w.copy(), z, s, pull, momentum)
     eta = 1.0 / (momentum * (most or 1.0))
     return Parts(estimate, eta, beta, rows, h, size, quadratics.majoriser(problem.A))

@@ -17,24 +17,24 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import math
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import penalties
 from .._core.jit import is_registered
-from .._core.threads import side_by_side
 from ..certificates import BestDual, duality
+from ..certificates.ascent import Ascent
 from ..certificates.primal import feasible_point
 from ..certificates.trace import Certificate
 from ..linalg import matrices, products
 from ..linalg.systems import System
 from ..problem import Problem
-from . import newton
+from . import dual_start, newton
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
-from .newton import PROBE, TINY, curvature_of_rows, prox, pull_of_rows, slope_of_rows
+from .newton import PROBE, TINY, RowTerms, prox
 from .units import even_beta, measured
 from .work import Iterations, Work
 
@@ -42,7 +42,7 @@ __all__ = ["ALM", "AugmentedLagrangianRun"]
 
 FIRST_BETA = 0.5  # in units of penalty / |A w|^2
 WARM = 30.0  # times these for a start that is not 0, and so not far from the solution
-LEAST_BETA_Z = 1e-3  # of the first
+LEAST_BETA_Z, MOST_BETA_Z = 1e-3, 1e12  # of the first
 MOST_UNEVEN = 1e4  # times the beta with which constraint and rows have equal weight
 ROUNDING = 1e-13
 NO_BETA = 1e-9  # of the beta with which constraint and rows have equal weight: until a step tells how large A w is
@@ -53,12 +53,14 @@ ROWS_A_FEATURE, FEW_ROWS = 6, 4000  # in Newton's matrix at least
 PASSES = 4  # over X that forming it may cost
 MORE_ROWS = 3  # steps of an iteration after which the rows in it double
 NEWTON_RESIDUAL = 1e-3  # relative, of the solution of Newton's system
+PACE = 0.75  # dual ascent goes on while it reduces the gap to this part of the last one
+USEFUL = 0.1  # relative gap of a start
 SAMPLE, SAMPLE_A_FEATURE = 4000, 40  # rows
 SAMPLED = 8  # times the sample is the least number of rows at which it saves time
 SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
 EASY = 1e-2  # of the loss at 0
 ARRAYS = ("w", "v", "theta", "z", "u", "v_before", "Xw", "Aw", "theta_next", "diagonal", "best_w")
-NUMBERS = ("beta_z", "beta", "iteration", "newton_steps", "allowed", "best_primal")
+NUMBERS = ("beta_z", "beta", "iteration", "newton_steps", "allowed", "best_primal", "ascending")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +106,6 @@ class AugmentedLagrangianRun(Run):
         self.problem, self.solver = problem, solver
         self.w, self.v, self.theta = (array.copy() for array in start)
         self.v_before, self.theta_next = self.v.copy(), self.theta.copy()
-        self.pieces = products.pieces(problem.rows.X)
         self.z, self.u = np.empty(problem.n), np.zeros(problem.n)
         products.product(problem.rows.X, self.w, self.z)
         self.Xw, self.Aw = self.z.copy(), problem.times_A(self.w)
@@ -118,6 +119,7 @@ class AugmentedLagrangianRun(Run):
         self.units = measured(problem, self.sample)
         self.beta_z, self.beta = self.units.beta_z, NO_BETA * self.units.even
         self.diagonal = self.units.curvature.copy()  # of Newton's matrix
+        self.ascending = self.sample is problem and not self.w.any() and dual_start.is_cheap(problem, self.units)
         if self.w.any():
             self.beta_z, self.beta = WARM * self.beta_z, WARM * self._first_beta()
             self.u[:] = duality.slopes(problem, self.z) / self.beta_z
@@ -159,13 +161,17 @@ class AugmentedLagrangianRun(Run):
         for _ in range(work.number):
             self.iteration += 1
             self.v_before[:] = self.v
+            if self.ascending:
+                self._ascend()
+                continue
             steps = self._minimise()
             if not self.is_finite():
                 return  # the caller tests for that
             self.u += self.Xw - self.z
             self.theta[:] = self.theta_next
             growth = next(factor for most, factor in GROWTH if steps <= most)
-            growth = max(growth, LEAST_BETA_Z * self.units.beta_z / self.beta_z)
+            unit = self.units.beta_z / self.beta_z
+            growth = min(max(growth, LEAST_BETA_Z * unit), MOST_BETA_Z * unit)
             if self._constraints_hold():
                 growth = min(growth, 1.0)
             self.beta = self.beta * growth if self.beta > NO_BETA * self.units.even else self._first_beta()
@@ -174,23 +180,70 @@ class AugmentedLagrangianRun(Run):
             self.newton_steps += steps
             self.allowed = self._next_allowed(self.certify())  # last: it depends on nothing but the saved state
 
+    def _ascend(self) -> None:
+        """An iteration by dual coordinate ascent.
+
+        It goes on while the gap falls fast; then Newton's method takes over. If the gap is still large, ascent is slow
+        on this problem, and its end is no better a start than 0.
+        """
+        first = self.iteration == 1
+        s = self.ascent.first_slopes() if first else self.beta_z * self.u
+        moved = None if first else float(np.mean(np.abs(self.Xw - self.z)))
+        w = dual_start.advance(self.ascent, (self.w, self.Xw), (s, self.theta), moved)
+        self.z[:] = self.Xw
+        self._move_to(w)
+        self.u[:] = s / self.beta_z
+        if not self.is_finite():
+            return  # the caller tests for that
+        found, before = self.certify(), self.allowed
+        self.allowed = self._next_allowed(found)
+        self.ascending = self.allowed <= PACE * before
+        if not self.ascending and found.relative_gap <= USEFUL:
+            self.beta_z, self.u = WARM * self.beta_z, self.u / WARM
+        elif not self.ascending:
+            self.theta[:], self.u[:], self.allowed, self.beta = 0.0, 0.0, math.inf, NO_BETA * self.units.even
+            self._move_to(np.zeros(self.problem.d))
+
+    @functools.cached_property
+    def ascent(self) -> Ascent:
+        return Ascent(self.problem)
+
+    def _move_to(self, w: np.ndarray) -> None:
+        """Another w, with the predictions, the beta and the v that belong to it."""
+        self.w[:] = w
+        products.product(self.problem.rows.X, self.w, self.Xw)
+        self.Aw[:] = self.problem.times_A(self.w)
+        if self.w.any():
+            self.beta = WARM * self._first_beta()
+        self.v[:], _ = self._constraint(self.Aw)
+
     def _minimise(self) -> int:
-        """w, and the z, v and theta that belong to it; returns the number of Newton steps."""
-        for step in range(MOST_STEPS + 1):
-            pulls = side_by_side(partial(pull_of_rows, self._envelopes(), self.z, self.problem.d), self.pieces)
-            gradient = self._gradient(sum(pulls) / self.problem.n)
-            if step == MOST_STEPS or (step > 0 and self._excess(gradient) <= self.allowed):
-                break
-            p = -self._newton_step(gradient, step)
-            Xp, Ap = np.empty_like(self.Xw), self.problem.times_A(p)
-            products.product(self.problem.rows.X, p, Xp)
-            length = self._length(p, Xp, Ap, float(gradient @ p))
-            if length == 0.0:
-                break
-            self.w += length * p
-            self.Xw += length * Xp
-            self.Aw += length * Ap
-        return step
+        """w, and the z, v and theta that belong to it; returns the number of Newton steps.
+
+        After a step with all rows, only those take part whose slopes may still change, until that is done for them. The
+        minimum is found when a gradient of all rows says so.
+        """
+        steps, rows = 0, self._all_rows()
+        while True:
+            pull = rows.pull()
+            gradient = self._gradient(pull / self.problem.n)
+            length = 0.0
+            if steps < MOST_STEPS and (steps == 0 or self._excess(gradient) > self.allowed):
+                p = -self._newton_step(gradient, rows, steps)
+                Xp, Ap = rows.product(p), self.problem.times_A(p)
+                length = self._length(rows, p, Xp, Ap, float(gradient @ p))
+            if length > 0.0:
+                steps += 1
+                near = rows if rows.chosen is not None else rows.near(max(length, 1.0) * Xp, pull)
+                near.Xw += length * (Xp if near is rows else Xp[near.chosen])
+                self.w += length * p
+                self.Aw += length * Ap
+                rows = near
+            elif rows.chosen is None:
+                return steps
+            else:
+                products.product(self.problem.rows.X, self.w, self.Xw)
+                rows = self._all_rows()
 
     def _next_allowed(self, found: Certificate) -> float:
         """The error that Newton's method may leave in the next iteration.
@@ -230,39 +283,36 @@ class AugmentedLagrangianRun(Run):
             cost = np.where(gamma > 0.0, gradient**2 / (2.0 * gamma), np.abs(gradient) * (size + self.units.reach))
         return float(np.sum(cost))
 
-    def _length(self, p: np.ndarray, Xp: np.ndarray, Ap: np.ndarray, first_slope: float) -> float:
+    def _length(self, rows: RowTerms, p: np.ndarray, Xp: np.ndarray, Ap: np.ndarray, first_slope: float) -> float:
         """The length of the step along p."""
-        envelopes = self._envelopes()
 
         def slope(length: float) -> float:
-            of_rows = side_by_side(partial(slope_of_rows, envelopes, Xp, length), self.pieces)
             _, theta = self._constraint(self.Aw + length * Ap)
             ridge = self.problem.gamma * (self.w + length * p)
-            return sum(of_rows) / self.problem.n + float(ridge @ p) - float(theta @ Ap)
+            return rows.slope(p, Xp, length) / self.problem.n + float(ridge @ p) - float(theta @ Ap)
 
         return newton.step_length(slope, first_slope)
 
-    def _newton_step(self, gradient: np.ndarray, step: int) -> np.ndarray:
+    def _newton_step(self, gradient: np.ndarray, rows: RowTerms, step: int) -> np.ndarray:
         """The inverse of the second derivative of psi, times its gradient."""
         if self.system is None:
             self.system = self.problem.system
-        weights = self._curved_rows(2 ** (step // MORE_ROWS))
+        weights = self._curved_rows(rows, 2 ** (step // MORE_ROWS))
         self.system.factor(weights, self.beta * self._constraint_curvature(), self.units.ridge)
         self.diagonal[:] = self.system.diagonal
         return self.system.solve(gradient, NEWTON_RESIDUAL)
 
-    def _curved_rows(self, times: int) -> np.ndarray:
+    def _curved_rows(self, rows: RowTerms, times: int) -> np.ndarray:
         """The weight of each row in Newton's matrix; 0 for rows without curvature, or outside of the sample."""
-        curvature = np.empty_like(self.z)
-        side_by_side(partial(curvature_of_rows, self._envelopes(), self.z, curvature), self.pieces)
-        rows = np.flatnonzero(curvature)
+        curvature = rows.curvature()
+        curved = np.flatnonzero(curvature)
         n, d = self.problem.n, self.problem.d
         affordable = PASSES * 2 * n * n // max(1, matrices.size(self.problem.rows.X))
-        every = max(1, len(rows) // (times * max(ROWS_A_FEATURE * d, affordable, FEW_ROWS)))
-        chosen = rows[self.iteration % every :: every]
-        share = len(rows) / max(1, len(chosen))
+        every = max(1, len(curved) // (times * max(ROWS_A_FEATURE * d, affordable, FEW_ROWS)))
+        used = curved[self.iteration % every :: every]
+        share = len(curved) / max(1, len(used))
         weights = np.zeros(n)
-        weights[chosen] = share * self.beta_z / n * curvature[chosen]
+        weights[used if rows.chosen is None else rows.chosen[used]] = share * self.beta_z / n * curvature[used]
         return weights
 
     def _constraint_curvature(self) -> np.ndarray:
@@ -276,8 +326,9 @@ class AugmentedLagrangianRun(Run):
         curvature[(x == 0.0) & ~self.separable] = 1.0
         return np.where(curvature > PROBE, np.minimum(curvature, 1.0), 0.0)
 
-    def _envelopes(self) -> newton.Envelopes:
-        return newton.Envelopes(self.problem.loss, self.problem.rows, self.Xw, self.u, self.beta_z)
+    def _all_rows(self) -> RowTerms:
+        envelopes = newton.Envelopes(self.problem.loss, self.problem.rows, self.Xw, self.u, self.beta_z)
+        return RowTerms(envelopes, self.z)
 
     def _first_beta(self) -> float:
         """A beta with which penalty and constraint have equal weight; without a penalty, rows and constraint."""
@@ -299,13 +350,13 @@ class AugmentedLagrangianRun(Run):
 
     @property
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.w.copy(), self.v.copy()
+        return self.w, self.v
 
     @property
     def answer(self) -> np.ndarray:
         """The best feasible point so far; w until there is one."""
         self.certify()
-        return self.best_w.copy() if math.isfinite(self.best_primal) else self.w.copy()
+        return self.best_w if math.isfinite(self.best_primal) else self.w
 
     def monitor(self) -> Monitor:
         turn = self.problem.times_A_transposed(self.problem.times_B(self.v - self.v_before))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import losses
-from .._core.jit import is_registered
+from .._core.jit import is_registered, unwrapped
 from ..certificates.trace import Certificate
 from ..problem import Problem
 from .work import Work
@@ -169,12 +169,15 @@ class Run(ABC):
     @property
     @abstractmethod
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        """The uniform means of w_1..w_T and of v_2..v_{T+1}, as in the theorems; copies."""
+        """The uniform means of w_1..w_T and of v_2..v_{T+1}, as in the theorems.
+
+        A method that does not average returns the arrays of `point` themselves.
+        """
 
     @property
     @abstractmethod
     def answer(self) -> np.ndarray:
-        """The w that the method recommends (``result.w_average``), a copy; the certificate is that of this point."""
+        """The w that the method recommends (``result.w_average``); the certificate is that of this point."""
 
     @abstractmethod
     def monitor(self) -> Monitor:
@@ -228,7 +231,7 @@ def check_fits(solver: Solver, problem: Problem) -> None:
         raise ValueError(f"{name}() needs B = None, which means -I; use ADMM()")
     for function in solver.loss_functions:
         if not is_registered(getattr(losses, function), problem.loss):
-            loss, function = type(problem.loss).__name__, f"losses.{function}"
+            loss, function = type(unwrapped(problem.loss)).__name__, f"losses.{function}"
             raise TypeError(
                 f"{name} needs {function} for {loss}; "
                 f"register one with @adasadmm.{function}.register({loss}), or use {solver.alternative}"

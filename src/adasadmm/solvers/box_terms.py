@@ -6,7 +6,8 @@ A box term of a row's value u (a prediction ``<x_i, w>``, or an entry of ``A w -
 
 The absolute value has the box [-1, 1]; a hinge has [-1, 0]; a bound has a box with an infinite end; a loss that is
 quadratic near its minimum and linear far from it has flex > 0. A row may have several terms. To let the method take a
-new piecewise linear loss or a new penalty, register its terms with `loss_pieces` or `penalty_pieces`.
+new piecewise linear loss or a new penalty, register its terms with `loss_pieces` or `penalty_pieces`. Euclidean norms
+of groups are no box terms, but second-order cones (`cone_terms`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import numpy as np
 
 from .. import penalties
 from ..losses import EpsilonInsensitive, Hinge, Huber, Quantile, SquaredHinge
-from ..penalties import L1, Box, ElasticNet, L2Squared, NonNegative, Zero
+from ..losses.offsets import WithOffset
+from ..penalties import L1, Box, ElasticNet, GroupL2, L2Squared, NonNegative, Zero
 from ..problem import Problem
+from .cone_terms import NO_CONES, Cones, joined
 
 __all__ = ["Piece", "Shape", "Terms", "curvature_of", "loss_pieces", "penalty_pieces", "terms_of"]
 
@@ -36,14 +39,15 @@ class Piece(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A penalty: ``curvature/2 v_k^2`` and box terms of each coordinate."""
+    """A penalty: ``curvature/2 v_k^2`` and box terms of each coordinate, and norms of groups of coordinates."""
 
     pieces: Sequence[Piece] = ()
     curvature: float = 0.0
+    norms: Cones = NO_CONES
 
 
 class Terms(NamedTuple):
-    """All box terms of a problem. Rows of A are counted after the rows of X.
+    """All box terms of a problem, and its cones. Rows of A are counted after the rows of X.
 
     ``share`` is the share of a term in the complementarity that a step aims at. That of a row of X grows with its
     weight, so that a row of weight 2 leads to the same steps as two equal rows.
@@ -55,6 +59,7 @@ class Terms(NamedTuple):
     kink: np.ndarray
     flex: np.ndarray
     share: np.ndarray
+    cones: Cones
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------
@@ -93,12 +98,18 @@ def pieces_of_epsilon_insensitive(loss: EpsilonInsensitive, y: np.ndarray) -> Se
     return Piece(-1.0, 0.0, y - loss.epsilon), Piece(0.0, 1.0, y + loss.epsilon)
 
 
+@loss_pieces.register
+def pieces_with_offset(loss: WithOffset, targets: np.ndarray) -> Sequence[Piece]:
+    pieces = loss_pieces(loss.wrapped, targets["y"])
+    return tuple(piece._replace(kink=piece.kink - targets["offset"]) for piece in pieces)
+
+
 # --- penalties -------------------------------------------------------------------------------------------------------
 
 
 @functools.singledispatch
 def penalty_pieces(penalty: Any) -> Shape | None:
-    """A penalty as a quadratic and box terms of each coordinate; None if it is no such sum."""
+    """A penalty as a quadratic and box terms of each coordinate, and norms of groups; None if it is no such sum."""
     return None
 
 
@@ -125,6 +136,12 @@ def pieces_of_l2_squared(penalty: L2Squared) -> Shape:
 
 
 @penalty_pieces.register
+def pieces_of_groups(penalty: GroupL2) -> Shape:
+    weights = np.ones(len(penalty.starts) - 1) if penalty.weights is None else np.asarray(penalty.weights)
+    return Shape(norms=Cones(penalty.members, penalty.starts, penalty.nu * weights))
+
+
+@penalty_pieces.register
 def pieces_of_non_negative(penalty: NonNegative) -> Shape:
     return Shape((Piece(-math.inf, 0.0),))
 
@@ -147,16 +164,20 @@ def _finite(bound: np.ndarray) -> np.ndarray:
 
 
 def terms_of(problem: Problem) -> Terms:
-    """The box terms of a problem's loss and penalty; rows of weight 0 have none."""
+    """The box terms and cones of a problem's loss and penalty; rows of weight 0 have none."""
     weight, total = problem.rows.c / problem.n, float(problem.d + problem.m)  # no number of rows: see `Terms.share`
     found = [_weighted(piece, weight, total) for piece in loss_pieces(problem.loss, problem.rows.y)]
+    norms = []
     for part, rows in penalties.parts_of(problem.penalty, problem.p):
         shape = penalty_pieces(part)
         assert shape is not None
         found += [_placed(piece, problem.n + rows) for piece in shape.pieces]
-    if not found:
-        return Terms(np.empty(0, dtype=np.int64), *(np.empty(0) for _ in range(5)))
-    return Terms(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+        cones = shape.norms._replace(row=problem.n + rows[shape.norms.row])
+        single = cones.sizes == 1  # as in the L1 norm
+        limit = cones.radius[single]
+        found.append(_placed(Piece(-limit, limit), cones.row[cones.starts[:-1][single]]))
+        norms.append(cones.taken((cones.sizes > 1) & (cones.radius > 0.0)))
+    return Terms._make([*(np.concatenate(columns) for columns in zip(*found, strict=True)), joined(norms)])
 
 
 def curvature_of(problem: Problem) -> np.ndarray:
@@ -169,7 +190,7 @@ def curvature_of(problem: Problem) -> np.ndarray:
     return found
 
 
-def _weighted(piece: Piece, weight: np.ndarray, total: float) -> Terms:
+def _weighted(piece: Piece, weight: np.ndarray, total: float) -> list[np.ndarray]:
     """A piece of the loss: t is in units of the weighted loss, and the shares have this sum over all rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (np.where(weight > 0.0, weight * end, 0.0) for end in (piece.low, piece.high))
@@ -177,7 +198,8 @@ def _weighted(piece: Piece, weight: np.ndarray, total: float) -> Terms:
     return _placed(Piece(low, high, piece.kink, flex), np.arange(len(weight)), total * weight)
 
 
-def _placed(piece: Piece, rows: np.ndarray, share: np.ndarray | float = 1.0) -> Terms:
+def _placed(piece: Piece, rows: np.ndarray, share: np.ndarray | float = 1.0) -> list[np.ndarray]:
+    """The columns of `Terms` of a piece, without rows that have no term."""
     fields = [np.broadcast_to(np.asarray(field, dtype=float), rows.shape) for field in (*piece, share)]
     kept = fields[0] < fields[1]
-    return Terms(rows[kept].astype(np.int64), *(field[kept] for field in fields))
+    return [rows[kept].astype(np.int64), *(field[kept] for field in fields)]

@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import compiled, is_registered
+from .._core.jit import compiled, is_registered, unwrapped
 from ..linalg.chain import chain_multipliers, fused_chain
-from ..linalg.chain_pieces import Pieces, fused_pieces, pieces_multipliers
+from ..linalg.chain_pieces import fused_pieces, pieces_multipliers
 from ..linalg.matrices import WithIntercept
 from ..linalg.paths import Paths
 from ..problem import Problem
 from .base import Point, Run, Solver
-from .direct import DirectRun, Nodes, limits_of, nodes_of, quadratic, refuse, second_order, why_not
+from .direct import DirectRun, Nodes, limits_of, nodes_of, pieces_of, quadratic, refuse, second_order, why_not
 
 __all__ = ["ChainDP"]
 
@@ -73,7 +73,7 @@ class ChainDP(Solver):
         if not reason and chain_of(problem) is None:
             reason = "the rows of A are no differences along disjoint paths"
         if not reason and not any(is_registered(f, problem.loss) for f in (losses.pieces, losses.second)):
-            reason = f"{type(problem.loss).__name__} has no losses.second"
+            reason = f"{type(unwrapped(problem.loss)).__name__} has no losses.second"
         if not reason and isinstance(problem.rows.X, WithIntercept) and not problem.diagonal.all():  # type: ignore
             reason = "X has zeros on its diagonal, beside an intercept"
         return reason
@@ -101,19 +101,45 @@ def _is_identity(A: Any) -> bool:
     )
 
 
+class Chain:
+    """The penalty along the paths of a problem: ``edges`` are its weights, in the order of the walk."""
+
+    def __init__(self, problem: Problem) -> None:
+        paths, limits = chain_of(problem), limits_of(problem)
+        assert paths is not None
+        self.problem, self.paths = problem, paths
+        at = slice(None) if paths.natural else paths.rows
+        self.edges = np.abs(paths.weights) * (limits[at] if len(limits) else 0.0)
+
+    def solve(self, h: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The w that minimises ``sum_i h_i (w_i - t_i)^2 / 2`` plus the penalty, and theta, in the problem's order."""
+        if not self.paths.natural:
+            h, t = h[self.paths.order], t[self.paths.order]
+        w = fused_chain(h, t, self.edges)
+        return self.in_problem(w, chain_multipliers(h, t, self.edges, w))
+
+    def in_problem(self, w: np.ndarray, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """w and theta in the order of the problem, from w and the multipliers of the edges in that of the walk."""
+        paths = self.paths
+        if isinstance(self.problem.penalty, penalties.ChainTV):
+            return w, np.diff(multipliers, prepend=0.0, append=0.0)
+        if paths.natural:
+            return w, multipliers / paths.weights
+        ordered, theta, tied = np.empty_like(w), np.zeros(self.problem.m), paths.rows >= 0
+        ordered[paths.order] = w
+        theta[paths.rows[tied]] = multipliers[tied] / paths.weights[tied]
+        return ordered, theta
+
+
 class ChainMethod:
     """The exact solution by dynamic programming; arrays are in the order of the walk along the paths."""
 
     def __init__(self, problem: Problem, start: Point) -> None:
-        paths = chain_of(problem)
-        assert paths is not None
-        self.problem, self.paths = problem, paths
+        self.problem, self.chain = problem, Chain(problem)
+        self.paths, self.edges = self.chain.paths, self.chain.edges
         self.w, self.theta = start.w.copy(), start.theta.copy()
         has_intercept = isinstance(problem.rows.X, WithIntercept)
-        self.nodes = _in_order(nodes_of(problem), paths, has_intercept)
-        limits = limits_of(problem)
-        at = slice(None) if paths.natural else paths.rows
-        self.edges = np.abs(paths.weights) * (limits[at] if len(limits) else 0.0)
+        self.nodes = _in_order(nodes_of(problem), self.paths, has_intercept)
         self.searches = has_intercept and not _is_redundant(self.nodes)
         self.done = np.zeros(1)
 
@@ -128,7 +154,9 @@ class ChainMethod:
         if self.searches:
             shift = _intercept(self.nodes, lambda shift: self._solved(shift, start))
         w, multipliers = self._solved(shift, start)
-        self._keep(w, multipliers, shift)
+        self.w, self.theta = self.chain.in_problem(w, multipliers)
+        if isinstance(self.problem.rows.X, WithIntercept):
+            self.w[-1] = shift
         self.done[0] = 1.0
 
     def _solved(self, shift: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -143,20 +171,6 @@ class ChainMethod:
             w = fused_pieces(pieces, self.edges)
             return w, pieces_multipliers(pieces, self.edges, w)
         return newton(self.nodes, shift, self.edges, start)
-
-    def _keep(self, w: np.ndarray, multipliers: np.ndarray, shift: float) -> None:
-        """Write w and theta in the order of the problem."""
-        paths = self.paths
-        if isinstance(self.problem.penalty, penalties.ChainTV):
-            self.w, self.theta = w, np.diff(multipliers, prepend=0.0, append=0.0)
-        elif paths.natural:
-            self.w, self.theta = w, multipliers / paths.weights
-        else:
-            tied = paths.rows >= 0
-            self.w[paths.order], self.theta[:] = w, 0.0
-            self.theta[paths.rows[tied]] = multipliers[tied] / paths.weights[tied]
-        if isinstance(self.problem.rows.X, WithIntercept):
-            self.w[-1] = shift
 
 
 def _in_order(nodes: Nodes, paths: Paths, has_intercept: bool) -> Nodes:
@@ -174,39 +188,6 @@ def _is_redundant(nodes: Nodes) -> bool:
     """Whether an intercept changes nothing: a constant can as well be added to w."""
     used = nodes.x[nodes.rate > 0.0]
     return not nodes.gamma.any() and bool((used == used[0]).all()) and used[0] != 0.0
-
-
-# --- piecewise quadratic losses --------------------------------------------------------------------------------------
-
-
-def pieces_of(nodes: Nodes, shift: float) -> Pieces:
-    """The derivatives of the losses in w."""
-    n = len(nodes.x)
-    pieces = Pieces(np.empty(n), np.empty(n), np.full((n, 2), math.inf), np.zeros((n, 2)), np.zeros((n, 2)))
-    write_pieces(nodes, shift, pieces)
-    return pieces
-
-
-@compiled
-def write_pieces(nodes, shift, out):
-    """The derivative in w is ``rate x`` times that in ``z = x w + shift``; if x < 0, its knots are met in reverse."""
-    for i in range(len(nodes.x)):
-        out.slope[i], out.level[i] = nodes.gamma[i], 0.0
-        x, rate = nodes.x[i], nodes.rate[i]
-        if rate * x == 0.0:
-            continue
-        (a, b), one, other = losses.pieces(nodes.loss, nodes.y[i])
-        sign = 1.0 if x > 0.0 else -1.0
-        for j in range(2):
-            place, rise, jump = one if (j == 0) == (x > 0.0) else other
-            if place < math.inf:
-                if x < 0.0:
-                    a, b = a + rise, b + jump
-                out.place[i, j] = (place - shift) / x
-                out.rise[i, j] = sign * rate * x * x * rise
-                out.jump[i, j] = sign * rate * x * (rise * shift + jump)
-        out.slope[i] += rate * x * x * a
-        out.level[i] += rate * x * (a * shift + b)
 
 
 # --- smooth losses ---------------------------------------------------------------------------------------------------

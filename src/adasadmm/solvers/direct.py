@@ -7,6 +7,7 @@ along the edges that the rows of A describe. `ChainDP`, `AlternatingChains` and 
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,12 +16,24 @@ from .. import losses, penalties
 from .._core.jit import compiled, is_registered
 from ..certificates import BestDual, duality
 from ..certificates.trace import Certificate
+from ..linalg.chain_pieces import Pieces
 from ..linalg.matrices import WithIntercept
 from ..problem import Problem
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .work import Iterations, Work
 
-__all__ = ["DirectRun", "Method", "Nodes", "limits_of", "nodes_of", "quadratic", "refuse", "second_order", "why_not"]
+__all__ = [
+    "DirectRun",
+    "Method",
+    "Nodes",
+    "limits_of",
+    "nodes_of",
+    "pieces_of",
+    "quadratic",
+    "refuse",
+    "second_order",
+    "why_not",
+]
 
 
 class Nodes(NamedTuple):
@@ -40,7 +53,8 @@ class Nodes(NamedTuple):
 def nodes_of(problem: Problem) -> Nodes:
     x, (_, y, c) = problem.diagonal, problem.rows
     assert x is not None
-    flat = float(losses.curvature(problem.loss)) if is_registered(losses.curvature, problem.loss) else 1.0
+    curved = is_registered(losses.curvature, problem.loss)
+    flat = float(np.max(losses.curvatures(problem.loss, y))) if curved else 1.0
     return Nodes(problem.loss, x, y, c / problem.n, problem.gamma[: problem.n], flat)
 
 
@@ -100,6 +114,36 @@ def second_order(nodes, shift, w, g, h, t):
             h[i], t[i] = 0.0, 0.0
 
 
+def pieces_of(nodes: Nodes, shift: float) -> Pieces:
+    """The derivatives of the losses in w."""
+    n = len(nodes.x)
+    pieces = Pieces(np.empty(n), np.empty(n), np.full((n, 2), math.inf), np.zeros((n, 2)), np.zeros((n, 2)))
+    write_pieces(nodes, shift, pieces)
+    return pieces
+
+
+@compiled
+def write_pieces(nodes, shift, out):
+    """The derivative in w is ``rate x`` times that in ``z = x w + shift``; if x < 0, its knots are met in reverse."""
+    for i in range(len(nodes.x)):
+        out.slope[i], out.level[i] = nodes.gamma[i], 0.0
+        x, rate = nodes.x[i], nodes.rate[i]
+        if rate * x == 0.0:
+            continue
+        (a, b), one, other = losses.pieces(nodes.loss, nodes.y[i])
+        sign = 1.0 if x > 0.0 else -1.0
+        for j in range(2):
+            place, rise, jump = one if (j == 0) == (x > 0.0) else other
+            if place < math.inf:
+                if x < 0.0:
+                    a, b = a + rise, b + jump
+                out.place[i, j] = (place - shift) / x
+                out.rise[i, j] = sign * rate * x * x * rise
+                out.jump[i, j] = sign * rate * x * (rise * shift + jump)
+        out.slope[i] += rate * x * x * a
+        out.level[i] += rate * x * (a * shift + b)
+
+
 @compiled
 def balance(nodes, w, s):
     """From ``A'theta`` to the slope of each loss that, with the ridge, is in balance with it; 0 where there is none."""
@@ -129,7 +173,7 @@ class DirectRun(Run):
 
     def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
         self.problem, self.solver, self.method = problem, solver, method
-        self.v = problem.times_A(method.w)
+        self.v = problem.last_A_products.of(method.w).copy()
         self.iteration, self.best_dual = 0, BestDual()
 
     def advance(self, work: Work) -> None:
@@ -137,7 +181,7 @@ class DirectRun(Run):
         for _ in range(work.number):
             self.method.advance()
         self.iteration += work.number
-        self.v = self.problem.times_A(self.method.w)
+        self.v = self.problem.last_A_products.of(self.method.w).copy()
 
     def is_finite(self) -> bool:
         return bool(np.isfinite(self.method.w).all() and np.isfinite(self.method.theta).all())
@@ -148,11 +192,11 @@ class DirectRun(Run):
 
     @property
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.method.w.copy(), self.v.copy()
+        return self.method.w, self.v
 
     @property
     def answer(self) -> np.ndarray:
-        return self.method.w.copy()
+        return self.method.w
 
     def monitor(self) -> Monitor:
         return Monitor(self.iteration)
@@ -160,15 +204,15 @@ class DirectRun(Run):
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         """The slopes with which each node is in balance; at a kink of a loss, the slope at w alone would not tell."""
         n, theta = self.problem.n, self.method.theta
-        slopes = self.problem.times_A_transposed(theta)[:n]
+        slopes = self.problem.last_A_transposed.of(theta)[:n].copy()
         balance(nodes_of(self.problem), self.method.w, slopes)
         return slopes, theta
 
     def certify(self) -> Certificate:
         def compute() -> Certificate:
-            problem, w, v = self.problem, self.method.w, self.v
+            problem, w = self.problem, self.method.w
             slopes, theta = self.dual_point()
-            primal = problem.objective(w, v)  # v is A w, so the point is feasible
+            primal = problem.objective(w)
             dual = duality.dual_value(problem, w, slopes, theta)
             gap = duality.relative_gap(problem, primal, dual.value)
             return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)

@@ -1,8 +1,9 @@
 """A primal-dual interior-point method: few iterations, each with one Newton system, whatever the penalty's strength.
 
-Losses and penalties with kinks, and bounds, are box terms (`box_terms`); all other losses enter by their second
-derivatives. Newton's matrix is always ``X' diag X + A' diag A + diag``, so it is solved by whichever factorisation is
-the cheapest for the shapes at hand (`linalg.systems`). Each iteration takes Mehrotra's predictor and corrector.
+Losses and penalties with kinks, and bounds, are box terms (`box_terms`), norms of groups are cones (`cone_terms`), and
+all other losses enter by their second derivatives. Newton's matrix is ``X' diag X + A' diag A + diag``, with a rank-one
+term less for each cone, so it is solved by whichever factorisation is the cheapest for the shapes at hand
+(`linalg.systems`). Each iteration takes Mehrotra's predictor and corrector.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import is_registered
+from .._core.jit import is_registered, unwrapped
 from ..certificates import BestDual, certify
 from ..certificates.trace import Certificate
 from ..linalg import products
@@ -28,20 +29,11 @@ from .work import Iterations, Work
 
 __all__ = ["IPM", "InteriorPointRun"]
 
-TO_BOUNDARY = 0.99  # of the way to the boundary
 FIRST_GAP = 10.0  # times the loss at 0 is the first complementarity, if the loss has kinks
 MOST = 1e300
-BEHIND, LEAST = (
-    0.1,
-    1e-3,
-)  # of what the other conditions may cost, after and before the predictor: least complementarity
-MOST_GROWTH = 10.0  # of complementarity in one iteration
 FINAL = 1e-18  # of the first complementarity: steps below this are nothing but rounding errors
+FINAL_OF_CONES = 1e-14  # of the norms of groups: the same for cones, whose complementarity is a difference
 SMALL = 1e-3  # of its reach: a coordinate below this counts as of this size
-CURVED = 3.0  # times the expected change of the slope along a step is the most that is accepted
-HALVINGS = 40
-SHORT = 0.3  # of the length to the boundary: for a shorter step, the next one is damped
-LEAST_DAMPING, MORE_DAMPING, LESS_DAMPING = 1e-6, 10.0, 0.1
 HARDEST, SOFTEST, SOFTER, HARDER = 1e-18, 1e-6, 100.0, 0.3  # the least J, in units of the row's softness
 REFINED, HARMFUL = 1e-3, 0.1  # of complementarity: what rounding errors may cost, and what makes the rows softer
 REFINEMENTS, ATTEMPTS = 3, 5
@@ -57,7 +49,7 @@ class IPM(Solver):
     features as rows, or more; for many more rows than features, `ALM` is faster. It has no settings, and needs B = -I.
 
     The loss must be `Hinge`, `SquaredHinge`, `Huber`, `Quantile` or `EpsilonInsensitive`, or have a ``losses.second``.
-    The penalty must be `L1`, `ElasticNet`, `L2Squared`, `Zero`, `NonNegative`, `Box`, or a `Stack` of these.
+    The penalty must be `L1`, `ElasticNet`, `GroupL2`, `L2Squared`, `Zero`, `NonNegative`, `Box`, or a `Stack` of these.
 
     References
     ----------
@@ -83,8 +75,8 @@ class IPM(Solver):
     separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def check(self, problem: Problem) -> None:
-        loss = type(problem.loss).__name__
-        pieces = loss_pieces.dispatch(type(problem.loss)) is not loss_pieces.dispatch(object)
+        loss = type(unwrapped(problem.loss)).__name__
+        pieces = loss_pieces.dispatch(type(unwrapped(problem.loss))) is not loss_pieces.dispatch(object)
         if not pieces and not is_registered(losses.second, problem.loss):
             raise TypeError(
                 f"IPM needs losses.second for {loss}; register one with @adasadmm.losses.second.register({loss}), "
@@ -94,8 +86,8 @@ class IPM(Solver):
         for part, _ in (*penalties.parts_of(problem.penalty, problem.p), *sets):
             if penalty_pieces(part) is None:
                 raise TypeError(
-                    f"IPM takes the penalties L1, ElasticNet, L2Squared and Zero and the sets NonNegative and Box, "
-                    f"got {type(part).__name__}; use ALM() or ADMM()"
+                    "IPM takes the penalties L1, ElasticNet, GroupL2, L2Squared and Zero and the sets NonNegative and "
+                    f"Box, got {type(part).__name__}; use ALM() or ADMM()"
                 )
 
     def begin(self, problem: Problem, start: Point) -> Run:
@@ -131,13 +123,12 @@ class InteriorPointRun(Run):
         self.weight = problem.rows.c / problem.n
         self.terms, self.curvature = terms_of(problem), curvature_of(problem)
         self.smooth = not loss_pieces(problem.loss, problem.rows.y[:0])
-        number = len(self.terms.row)
-        self.x, self.step = steps.Variables.zeros(number), steps.Step.zeros(number)
-        self.inside = np.zeros(number, dtype=bool)
+        self.x, self.step = steps.Variables.zeros(self.terms), steps.Step.zeros(self.terms)
         finite = np.isfinite(self.terms.low).astype(float) + np.isfinite(self.terms.high)
-        self.ends = float(self.terms.share @ finite)  # the number of finite ends, each with its share
+        # The number of finite ends, each with its share; a cone counts as two.
+        self.ends = float(self.terms.share @ finite) + 2.0 * len(self.terms.cones.radius)
         self.system = problem.system
-        self.careful = self.system.name == "conjugate gradients"  # if not, solutions are only refined together with dt
+        self.careful = False  # if not, solutions are only refined together with dt
         self.units = units_of(problem)
         self.iteration, self.length, self.soft, self.damping = 0, 1.0, HARDEST, 0.0
         self.best_dual = BestDual()
@@ -166,8 +157,12 @@ class InteriorPointRun(Run):
         assert isinstance(work, Iterations)
         for _ in range(work.number):
             self.iteration += 1
-            if not self.solved and (self.gap > self.rounding or not self.ends):
+            if not self.solved and (self.gap > self._rounding() or not self.ends):
                 self._iterate()
+
+    def _rounding(self) -> float:
+        """The complementarity below which steps are nothing but rounding errors."""
+        return self.rounding + FINAL_OF_CONES * float(self.terms.cones.radius @ self.x.cones.head)
 
     def _iterate(self) -> None:
         """A step along Newton's direction; its matrix is softened if rounding errors would be large."""
@@ -181,13 +176,10 @@ class InteriorPointRun(Run):
             if self.careful:
                 self.soft = min(SOFTER * self.soft, SOFTEST)
             self.careful = True
-        most = min(1.0, TO_BOUNDARY * way.most)
+        most = min(1.0, steps.TO_BOUNDARY * way.most)
         self.length = self._safe_length(way.du, smooth, most)
         self.residual[:] = residual + self.length * (way.left - residual - self.held * way.dw)
-        if self.length < SHORT * most:
-            self.damping = max(MORE_DAMPING * self.damping, LEAST_DAMPING)
-        else:
-            self.damping = LESS_DAMPING * self.damping if self.damping > LEAST_DAMPING else 0.0
+        self.damping = steps.damped(self.damping, self.length, most)
         self._move(way, smooth)
 
     def _move(self, way: Direction, smooth: Smooth) -> None:
@@ -196,54 +188,50 @@ class InteriorPointRun(Run):
         self.w += self.length * way.dw
         self.u += self.length * way.du
         self.slopes[:] = smooth.slopes[:n] + self.length * smooth.curved[:n] * way.du[:n]
-        self.gap = steps.move(self.terms, self.x, self.step, self.length, self.inside)
+        self.gap = steps.move(self.terms, self.x, self.step, self.length)
         self._set_duals()
         self.v[:] = self.u[n:]
-        steps.settle(self.terms, self.inside, n, self.v)
+        steps.settle(self.terms, self.x, n, self.v)
 
     def _set_duals(self) -> None:
         """The multipliers of the rows: slopes of the smooth parts, and the t of all terms."""
         n = self.problem.n
         self.duals[:n], self.duals[n:] = self.slopes, self.curvature * self.u[n:]
-        steps.add_duals(self.terms, self.x.t, self.duals)
+        steps.add_duals(self.terms, self.x.t, self.x.cones.t, self.duals)
 
     # --- Newton's direction ------------------------------------------------------------------------------------------
 
     def _direction(self, residual: np.ndarray, smooth: Smooth) -> Direction:
         """Mehrotra's predictor and corrector, with one matrix."""
         n, step, curved = self.problem.n, self.step, smooth.curved
-        weight, pull, soft = curved.copy(), np.zeros_like(curved), self.soft * self.units.softness
-        step.over_a[:], step.over_b[:] = 0.0, 0.0
-        steps.assemble(self.terms, self.x, self.u, step, 0.0, soft, weight, pull)
+        weight, bends, pull = curved.copy(), np.zeros_like(curved), np.zeros_like(curved)
+        soft = self.soft * self.units.softness
+        step.forget_products()
+        steps.assemble(self.terms, self.x, self.u, step, 0.0, soft, weight, bends, pull)
         # The proximal term of each coordinate changes the steps, but not where they lead to.
         self.held = math.sqrt(self.soft / HARDEST) * self.units.hold + self.damping * self.units.curvature
-        self.system.factor(weight[:n], weight[n:], self.problem.gamma + self.held)
+        self.system.factor(weight[:n], weight[n:], self.problem.gamma + self.held, bends[n:])
         dw, du = self._solution(residual + self._back(pull))
         steps.turn(self.terms, du, step)
         sigma = 0.0
         if self.ends:
             sigma = self._centre()
             pull, unused = np.zeros_like(curved), np.zeros_like(curved)
-            steps.assemble(self.terms, self.x, self.u, step, sigma, soft, unused, pull)
+            steps.assemble(self.terms, self.x, self.u, step, sigma, soft, unused, unused, pull)
             dw, du = self._solution(residual + self._back(pull))
             steps.turn(self.terms, du, step)
         dw, du, left = self._refined(residual, curved, dw, du)
         return Direction(dw, du, left, steps.direct(self.terms, self.x, step, sigma))
 
     def _centre(self) -> float:
-        """The sigma of the corrector, from the predictor's step.
-
-        Newton's matrix would become singular if complementarity ran ahead of the other conditions.
-        """
+        """The sigma of the corrector, from the predictor's step."""
         length = min(1.0, steps.direct(self.terms, self.x, self.step, 0.0))
         after = steps.complementarity(self.terms, self.x, self.step, length)
-        wanted = self.gap * min(1.0, max(after / self.gap, 0.0)) ** 3
         others = self._cost(self.residual) + steps.cost_of_gaps(self.terms, self.x, self.u)
-        least = (BEHIND * (1.0 - length) + LEAST) * others
-        return max(wanted, min(least, MOST_GROWTH * self.gap)) / self.ends
+        return steps.sum_aimed_at(self.gap, after, length, others) / self.ends
 
     def _solution(self, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        dw = -(self.system.solve(rhs) if self.careful else self.system.approximate(rhs))
+        dw = -(self.system.solve(rhs) if self.careful else self.system.roughly(rhs))
         return dw, self._along(dw)
 
     def _refined(
@@ -263,7 +251,7 @@ class InteriorPointRun(Run):
     def _left(self, residual: np.ndarray, curved: np.ndarray, dw: np.ndarray, du: np.ndarray) -> np.ndarray:
         """What a direction leaves of the residual: 0 but for rounding errors."""
         pull = curved * du
-        steps.add_duals(self.terms, self.step.dt, pull)
+        steps.add_duals(self.terms, self.step.dt, self.step.cones.dt, pull)
         return residual + self._back(pull) + (self.problem.gamma + self.held) * dw
 
     def _residual(self, smooth: Smooth) -> np.ndarray:
@@ -279,19 +267,11 @@ class InteriorPointRun(Run):
         return steps.cost_of_residual(residual, self.w, SMALL * self.units.reach_of_w, self.problem.gamma)
 
     def _safe_length(self, du: np.ndarray, smooth: Smooth, length: float) -> float:
-        """A length at which the slope of the loss along the step has changed about as its second derivatives say."""
+        """A length at which the second derivatives of the loss still describe it."""
         if not self.smooth:
             return length
-        n = self.problem.n
-        dz, slopes = du[:n], np.empty(n)
-        first, curvature = float(smooth.slopes[:n] @ dz), float(smooth.curved[:n] @ (dz * dz))
-        for _ in range(HALVINGS):
-            losses.all_slopes(self.problem.loss, self.u[:n] + length * dz, self.problem.rows.y, slopes)
-            change = float((self.weight * slopes) @ dz) - first
-            if length * change <= CURVED * length * length * curvature + self.gap:
-                return length
-            length *= 0.5
-        return length
+        n, rows = self.problem.n, (self.problem.loss, self.problem.rows.y, self.weight)
+        return steps.safe_length(rows, self.u[:n], du[:n], smooth.slopes[:n], smooth.curved[:n], self.gap, length)
 
     def _smooth(self) -> Smooth:
         n = self.problem.n
@@ -326,11 +306,11 @@ class InteriorPointRun(Run):
 
     @property
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.w.copy(), self.v.copy()
+        return self.w, self.v
 
     @property
     def answer(self) -> np.ndarray:
-        return self.w.copy()
+        return self.w
 
     def monitor(self) -> Monitor:
         return Monitor(self.iteration, dual_residual=float(np.linalg.norm(self.residual)))
@@ -353,16 +333,14 @@ class InteriorPointRun(Run):
 
     def state(self) -> NamedState:
         arrays = {name: getattr(self, name).copy() for name in ARRAYS}
-        arrays |= {name: value.copy() for name, value in self.x._asdict().items()}
-        arrays["inside"] = self.inside.copy()
+        arrays |= {name: value.copy() for name, value in self.x.named().items()}
         return arrays | {name: getattr(self, name) for name in NUMBERS} | {"best_dual": self.best_dual.best}
 
     def restore(self, state: NamedState) -> None:
         for name in ARRAYS:
             getattr(self, name)[...] = state[name]
-        for name, value in self.x._asdict().items():
+        for name, value in self.x.named().items():
             value[...] = state[name]
-        self.inside[...] = state["inside"]
         for name in NUMBERS:
             setattr(self, name, state[name])
         self.best_dual.best = float(state["best_dual"])

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import compiled
+from .._core.jit import compiled, is_registered
+from .._core.threads import side_by_side
+from ..linalg import matrices, products
 from ..linalg.rows import add_row
 from ..sources.blocks import Block
 
-__all__ = [
-    "PROBE",
-    "TINY",
-    "Envelopes",
-    "curvature_of_rows",
-    "prox",
-    "pull_of_rows",
-    "slope_of_rows",
-    "step_length",
-]
+__all__ = ["PROBE", "TINY", "Envelopes", "RowTerms", "prox", "step_length"]
 
 PROBE = 1e-6  # the relative step of the difference quotient that gives the derivative of a prox
 TINY = float(np.finfo(float).tiny)
 STEEP = 0.5  # of the first slope: where psi rises more steeply after a full step, a line search follows
 LONGER, LONGEST = 4.0, 1e6  # where it still falls as steeply, the step is made longer
+REACH = 3.0  # steps as long as the last one after which a row left out must still have the same slope
+FEW = 0.5  # of the rows: where fewer may change their slopes, the others are left out
 FLAT, TRIALS = 0.3, 30  # a line search ends where the slope is this part of the first one, or after so many trials
 
 
@@ -38,6 +34,63 @@ class Envelopes(NamedTuple):
     Xw: np.ndarray
     u: np.ndarray
     beta_z: float
+
+
+class RowTerms:
+    """The rows' part of psi, for all rows, or for those whose slopes may still change.
+
+    Attributes
+    ----------
+    Xw, z : ndarray
+        The predictions, and their proxes after `pull`.
+    chosen : ndarray or None
+        The indices of the rows, None for all of them.
+    """
+
+    def __init__(self, envelopes: Envelopes, z: np.ndarray, chosen: np.ndarray | None = None) -> None:
+        self.envelopes, self.z, self.chosen = envelopes, z, chosen
+        self.Xw, self.X = envelopes.Xw, envelopes.block.X
+        self.pieces = products.pieces(self.X)
+        self.others = np.zeros(self.X.shape[1])  # the pull of the rows that are left out
+
+    def pull(self) -> np.ndarray:
+        """The gradient of this part, times n; also sets z."""
+        of_pieces = side_by_side(partial(pull_of_rows, self.envelopes, self.z, self.X.shape[1]), self.pieces)
+        return sum(of_pieces) + self.others
+
+    def product(self, p: np.ndarray) -> np.ndarray:
+        """``X p``."""
+        products.product(self.X, p, Xp := np.empty_like(self.z))
+        return Xp
+
+    def slope(self, p: np.ndarray, Xp: np.ndarray, length: float) -> float:
+        """The derivative along p after a step of this length, times n."""
+        of_pieces = side_by_side(partial(slope_of_rows, self.envelopes, Xp, length), self.pieces)
+        return sum(of_pieces) + float(self.others @ p)
+
+    def curvature(self) -> np.ndarray:
+        """The second derivative of each envelope over beta_z, with the weight of its row."""
+        out = np.empty_like(self.z)
+        side_by_side(partial(curvature_of_rows, self.envelopes, self.z, out), self.pieces)
+        return out
+
+    def near(self, step: np.ndarray, pull: np.ndarray) -> RowTerms:
+        """These terms without the rows that keep their slopes while predictions move a few times as far as ``step``.
+
+        ``pull`` is that of these terms. Nothing is left out if that would save little, or if the loss is smooth.
+        """
+        if is_registered(losses.curvature, self.envelopes.loss):
+            return self
+        bends = np.empty(len(step), dtype=bool)
+        side_by_side(partial(may_bend, self.envelopes, step, REACH, REACH * np.mean(np.abs(step)), bends), self.pieces)
+        chosen = np.flatnonzero(bends)
+        if len(chosen) > FEW * len(step):
+            return self
+        loss, block, Xw, u, beta_z = self.envelopes
+        few = Block(matrices.taken(block.X, chosen), block.y[chosen], block.c[chosen])
+        near = RowTerms(Envelopes(loss, few, Xw[chosen], u[chosen], beta_z), self.z[chosen], chosen)
+        near.others = pull - near.pull()
+        return near
 
 
 @compiled
@@ -72,6 +125,16 @@ def slope_of_rows(e, Xp, length, rows):
         z = losses.prox(e.loss, target, 1.0 / e.beta_z, e.block.y[i])
         total += e.block.c[i] * e.beta_z * (target - z) * Xp[i]
     return total
+
+
+@compiled
+def may_bend(e, Xp, reach, least, out, rows):
+    """Which rows' envelopes have curvature within ``reach |Xp| + least`` of their targets: slopes never fall."""
+    for i in range(rows.start, rows.stop):
+        target, far = e.Xw[i] + e.u[i], reach * abs(Xp[i]) + least
+        above = losses.prox(e.loss, target + far, 1.0 / e.beta_z, e.block.y[i])
+        below = losses.prox(e.loss, target - far, 1.0 / e.beta_z, e.block.y[i])
+        out[i] = e.block.c[i] > 0.0 and 2.0 * far - (above - below) > PROBE * PROBE * far
 
 
 @compiled

@@ -188,6 +188,6 @@ def _rarer(problem: Problem) -> int:
     if problem.source is not None:
         labels = problem.source.summary.labels
         return min(rows for rows, _ in labels.values()) if labels and len(labels) <= 2 else problem.n
-    y = problem.rows.y
+    y = losses.targets_alone(problem.rows.y)
     low, high = y == y.min(), y == y.max()
     return min(low.sum(), high.sum()) if (low | high).all() else problem.n

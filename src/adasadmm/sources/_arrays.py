@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,6 +27,7 @@ def arrays(
     y: ArrayLike | None,
     sample_weight: ArrayLike | None = None,
     *,
+    offset: ArrayLike | None = None,
     block_rows: int | None = None,
     **settings: Unpack[Settings],
 ) -> Source:
@@ -40,6 +41,8 @@ def arrays(
         The targets; None for rows to predict.
     sample_weight : array of shape (n,), optional
         The sample weights; by default all rows count the same.
+    offset : array of shape (n,), optional
+        A known part of each prediction; by default 0.
     block_rows : int, optional
         The number of rows of a block, which is also a partition; by default as many as make 32 MiB.
     **settings
@@ -60,8 +63,8 @@ def arrays(
     [2, 2, 1]
     """
     X = X if hasattr(X, "tocsr") else np.asarray(X)
-    y, sample_weight = (None if values is None else np.asarray(values) for values in (y, sample_weight))
-    return ArraySource(X, y, sample_weight, block_rows, **settings)
+    y, weight, offset = (None if values is None else np.asarray(values) for values in (y, sample_weight, offset))
+    return ArraySource(X, y, weight, offset, block_rows, **settings)
 
 
 def memmap(
@@ -69,6 +72,7 @@ def memmap(
     y: Path | np.memmap | None,
     sample_weight: Path | np.memmap | None = None,
     *,
+    offset: Path | np.memmap | None = None,
     block_rows: int | None = None,
     **settings: Unpack[Settings],
 ) -> Source:
@@ -82,6 +86,8 @@ def memmap(
         The targets; None for rows to predict.
     sample_weight : path or np.memmap of shape (n,), optional
         The sample weights.
+    offset : path or np.memmap of shape (n,), optional
+        A known part of each prediction; by default 0.
     block_rows : int, optional
         The number of rows of a block, which is also a partition; by default as many as make 32 MiB.
     **settings
@@ -102,12 +108,12 @@ def memmap(
     >>> sources.memmap(folder / "X.npy", folder / "y.npy").shape
     (6, 3)
     """
-    targets, weights = (None if values is None else Mapped.of(values) for values in (y, sample_weight))
-    return ArraySource(Mapped.of(X), targets, weights, block_rows, **settings)
+    targets, weights, offsets = (None if a is None else Mapped.of(a) for a in (y, sample_weight, offset))
+    return ArraySource(Mapped.of(X), targets, weights, offsets, block_rows, **settings)
 
 
 def iterator(blocks: Blocks, *, n_features: int | None = None, **settings: Unpack[Settings]) -> Source:
-    """Read blocks ``(X, y)`` or ``(X, y, sample_weight)`` that Python code produces.
+    """Read blocks ``(X, y)``, ``(X, y, sample_weight)`` or ``(X, y, sample_weight, offset)`` that Python code produces.
 
     Parameters
     ----------
@@ -178,15 +184,17 @@ class ArraySource(Source):
         X: Stored,
         y: np.ndarray | Mapped | None,
         sample_weight: np.ndarray | Mapped | None,
+        offset: np.ndarray | Mapped | None,
         block_rows: int | None,
         **settings: Unpack[Settings],
     ) -> None:
-        self.X, self.y, self.sample_weight = X, y, sample_weight
+        self.X, self.y, self.sample_weight, self.offset = X, y, sample_weight, offset
+        self.has_offset = offset is not None
         opened = _opened(X)
         if len(opened.shape) != 2:
             raise ValueError(f"X must be two-dimensional, got shape {opened.shape}")
         self.rows, features = (int(length) for length in opened.shape)
-        for name, values in (("y", y), ("sample_weight", sample_weight)):
+        for name, values in (("y", y), ("sample_weight", sample_weight), ("offset", offset)):
             if values is not None and _opened(values).shape != (self.rows,):
                 raise ValueError(f"{name} must have shape ({self.rows},), got {_opened(values).shape}")
         super().__init__(features, **settings)
@@ -201,10 +209,10 @@ class ArraySource(Source):
 
     def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
         rows = slice(partition * self.block_rows, min((partition + 1) * self.block_rows, self.rows))
-        X, y, weight = (None if a is None else _opened(a)[rows] for a in (self.X, self.y, self.sample_weight))
-        if weight is not None:
-            weight = np.asarray(weight, dtype=np.float64)
-        block = RawBlock(X, None if y is None else np.asarray(y), weight, f"{self!r}")
+        y, *others = (None if a is None else _opened(a)[rows] for a in (self.y, self.sample_weight, self.offset))
+        weight, offset = (None if a is None else np.asarray(a, dtype=np.float64) for a in others)
+        y = None if y is None else np.asarray(y)
+        block = RawBlock(_opened(self.X)[rows], y, weight, f"{self!r}", offset=offset)
         yield check_block(block, self.n_features, faults, rows.start)
 
 
@@ -220,6 +228,12 @@ class IteratorSource(Source):
             )
         self.given = blocks
 
+    @functools.cached_property
+    def has_offset(self) -> bool:  # type: ignore[override]
+        """Whether the first block has an offset."""
+        first = next(iter(self.given() if callable(self.given) else self.given), ())
+        return len(first) == 4 and first[3] is not None
+
     def __len__(self) -> int:
         """The length of a list; 1 for a function, whose blocks can be read from the beginning only."""
         return 1 if callable(self.given) else len(self.given)
@@ -234,11 +248,14 @@ class IteratorSource(Source):
         )
         for number, given in numbered:
             place = f"{self!r}, block {number}"
-            if not isinstance(given, tuple) or len(given) not in (2, 3):
-                raise SourceError(f"{place}: must be a tuple (X, y) or (X, y, sample_weight), got {given!r:.60}")
-            X, y, weight = itertools.islice(itertools.chain(given, [None]), 3)
-            weight = None if weight is None else np.asarray(weight, dtype=np.float64)
-            raw = RawBlock(X, None if y is None else np.asarray(y), weight, place)
+            if not isinstance(given, tuple) or len(given) not in (2, 3, 4):
+                raise SourceError(
+                    f"{place}: must be a tuple (X, y), (X, y, sample_weight) or (X, y, sample_weight, offset), "
+                    f"got {given!r:.60}"
+                )
+            X, y, *others = (*given, None, None)[:4]
+            weight, offset = (None if values is None else np.asarray(values, dtype=np.float64) for values in others)
+            raw = RawBlock(X, None if y is None else np.asarray(y), weight, place, offset=offset)
             block = check_block(raw, self.n_features, faults)
             if self.n_features is None:
                 self.n_features = block.X.shape[1]  # all blocks must be as wide as the first

@@ -16,7 +16,7 @@ from ._summary import Scanned
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["AllBut", "ArrowSource", "ParquetSource", "Target"]
+__all__ = ["AllBut", "ArrowSource", "Columns", "ParquetSource", "Target"]
 
 TARGETS = ("target", "label", "y")  # the usual names of the target column
 
@@ -33,33 +33,52 @@ def pyarrow() -> Any:
 
 
 class AllBut(tuple):
-    """A value for ``columns``: all columns except these and except target and weight."""
+    """A value for ``columns``: all columns except these and except target, weight and offset."""
+
+
+class Columns(NamedTuple):
+    """The columns of a table that a user asks for, by name; see `parquet`."""
+
+    features: Sequence[str] | None = None
+    target: Target = None
+    weight: str | None = None
+    offset: str | None = None
+    exposure: str | None = None
 
 
 class Chosen(NamedTuple):
-    """The columns of a table that are used."""
+    """The columns of a table that are used. The offset is the logarithm of the exposure, if that is given."""
 
     features: list[str]
     target: str | None
     weight: str | None
+    offset: str | None
+    exposure: str | None
 
     @property
     def all(self) -> list[str]:
-        return [*self.features, *(name for name in (self.target, self.weight) if name is not None)]
+        return [*self.features, *(name for name in self[1:] if name is not None)]
+
+    @property
+    def has_offset(self) -> bool:
+        return self.offset is not None or self.exposure is not None
 
 
-def choose(names: list[str], columns: Sequence[str] | None, target: Target, weight: str | None, place: str) -> Chosen:
+def choose(names: list[str], asked: Columns, place: str) -> Chosen:
     """The columns to use; by default the target is the column with a usual name, and all others are features.
 
     With ``target=False`` there is no target, and columns with one of the usual names are not features either.
     """
+    columns, target, weight, offset, exposure = asked
+    if offset is not None and exposure is not None:
+        raise ValueError(f"offset={offset!r} and exposure={exposure!r}: give one of them, not both")
     if target is None:
         found = [name for name in TARGETS if name in names and name not in (columns or ())]
         if len(found) != 1:
             has = f"has {' and '.join(map(repr, found))}" if found else f"has none of {', '.join(map(repr, TARGETS))}"
             raise SourceError(f"{place} {has}: name the target column; it has {_some(names)}")
         target = found[0]
-    others = (*TARGETS, weight) if target is False else (target, weight)
+    others = (*(TARGETS if target is False else (target,)), weight, offset, exposure)
     target = None if target is False else target
     if columns is None or isinstance(columns, AllBut):
         features = _others(names, [name for name in others if name], columns or (), place)
@@ -67,7 +86,7 @@ def choose(names: list[str], columns: Sequence[str] | None, target: Target, weig
         features = list(columns)
     if not features:
         raise SourceError(f"{place} has no feature columns")
-    chosen = Chosen(features, target, weight)
+    chosen = Chosen(features, target, weight, offset, exposure)
     check_names(names, chosen, place)
     return chosen
 
@@ -110,8 +129,11 @@ def to_raw_block(batch: pa.Table | pa.RecordBatch, chosen: Chosen, place: str) -
         rows = slice(first, first + step)
         for j, column in enumerate(columns):
             X[rows, j] = column[rows]
-    y = None if chosen.target is None else _numbers(batch.column(chosen.target))
-    return RawBlock(X, y, None if chosen.weight is None else _numbers(batch.column(chosen.weight)), place)
+    y, weight, offset, exposure = (None if name is None else _numbers(batch.column(name)) for name in chosen[1:])
+    if exposure is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):  # an exposure that is not positive is a bad row
+            offset = np.log(exposure.astype(np.float64))
+    return RawBlock(X, y, weight, place, offset=offset)
 
 
 def _numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -125,16 +147,15 @@ class TableSource(Source):
     def __init__(
         self,
         paths: list[str],
-        columns: Sequence[str] | None,
-        target: Target,
-        weight: str | None,
+        columns: Columns,
         block_rows: int | None,
         **settings: Unpack[Settings],
     ) -> None:
         pyarrow()
         self.paths = paths
         schema = self._schema(paths[0])
-        self.chosen = choose(schema.names, columns, target, weight, paths[0])
+        self.chosen = choose(schema.names, columns, paths[0])
+        self.has_offset = self.chosen.has_offset
         super().__init__(len(self.chosen.features), **settings)
         self.feature_names = self.chosen.features
         self.block_rows = resolve_block_rows(block_rows, len(self.chosen.features))

@@ -72,6 +72,8 @@ class Source(ABC):
         The names of the columns, if the rows have names.
     lanes : Lanes or None
         How the blocks are distributed over the workers of a cluster; None if they are read in this process.
+    has_offset : bool
+        Whether its blocks have an offset.
 
     Examples
     --------
@@ -112,6 +114,7 @@ class Source(ABC):
     """
 
     lanes: Lanes | None = None
+    has_offset: bool = False
 
     def __init__(self, n_features: int | None = None, on_bad_row: str = "stop", prefetch: bool = True) -> None:
         Faults(on_bad_row)
@@ -268,7 +271,7 @@ class View(Source):
     def __init__(self, inner: Source, targets: OfTargets | None, weights: OfTargets | None, intercept: bool) -> None:
         super().__init__(None, inner.on_bad_row, inner.prefetch)
         self.inner, self.convert, self.lanes = inner, ViewConverter(targets, weights, intercept), inner.lanes
-        self.feature_names = inner.feature_names
+        self.feature_names, self.has_offset = inner.feature_names, inner.has_offset
 
     def __len__(self) -> int:
         return len(self.inner)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
 
 from ..linalg.matrices import Dense, as_rows
-from ._arrow import Target, check_names, choose, pyarrow, to_raw_block
+from ._arrow import Columns, check_names, choose, pyarrow, to_raw_block
 from ._faults import BadRow, SourceError
 from ._gate import describe_bad_value, is_valid
 from ._text import BROKEN_STREAM, Chunk, Parsed, TextSettings, TextSource, opened, rest_of_line
@@ -25,9 +24,7 @@ class CsvSource(TextSource):
     def __init__(
         self,
         paths: list[str],
-        columns: Sequence[str] | None,
-        target: Target,
-        weight: str | None,
+        columns: Columns,
         delimiter: str,
         **settings: Unpack[TextSettings],
     ) -> None:
@@ -35,7 +32,8 @@ class CsvSource(TextSource):
         super().__init__(paths, **settings)
         self.delimiter = delimiter
         self.headers = {path: self._header(path) for path in paths}
-        self.chosen = choose(self.headers[paths[0]], columns, target, weight, paths[0])
+        self.chosen = choose(self.headers[paths[0]], columns, paths[0])
+        self.has_offset = self.chosen.has_offset
         for path in paths:
             check_names(self.headers[path], self.chosen, path)
         if self.n_features not in (None, len(self.chosen.features)):
@@ -54,7 +52,8 @@ class CsvSource(TextSource):
 
         pa = pyarrow()
         if not data.strip():
-            return Dense(np.empty((0, len(self.chosen.features)))), np.empty(0), None
+            offset = np.empty(0) if self.has_offset else None
+            return Parsed(Dense(np.empty((0, len(self.chosen.features)))), np.empty(0), None, offset)
         types: dict[str, Any] = dict.fromkeys(self.chosen.all, pa.float64())
         types |= dict.fromkeys(self.boolean, pa.bool_())  # become 1 and 0
         if self.text_target:
@@ -68,14 +67,15 @@ class CsvSource(TextSource):
             )
         except ValueError as error:
             raise self._with_column_name(error, path) from None
-        X, y, weight, *_ = to_raw_block(table, self.chosen, path)
-        others = [values for values in (y, weight) if values is not None]
+        X, y, weight, _, _, offset = to_raw_block(table, self.chosen, path)
+        others = [values for values in (y, weight, offset) if values is not None]
         for name, column in zip(self.chosen.all, [*X.T, *others], strict=True):
             if not (good := is_valid(column)).all():
-                raise ValueError(describe_bad_value(name, column[~good][0]))
+                hint = "; its exposure must be > 0" if name == self.chosen.exposure else ""
+                raise ValueError(describe_bad_value(name, column[~good][0]) + hint)
         if weight is not None and weight.min(initial=0.0) < 0.0:
             raise ValueError(f"column {self.chosen.weight!r} is {weight.min()}; a weight must be >= 0")
-        return as_rows(X), y, weight
+        return Parsed(as_rows(X), y, weight, offset)
 
     def _with_column_name(self, error: ValueError, path: str) -> ValueError:
         """The error of pyarrow about a cell, with the name of its column instead of the number."""

@@ -71,6 +71,8 @@ class RawBlock(NamedTuple):
         The file, row group or partition of the block, for error messages.
     gaps : tuple of int, default=()
         With ``on_bad_row="mark"``, one entry for each bad row: the number of good rows of the block before it.
+    offset : array of shape (n,), default=None
+        The offsets, if the source has any (``has_offset``).
 
     Examples
     --------
@@ -86,6 +88,7 @@ class RawBlock(NamedTuple):
     weight: np.ndarray | None
     place: str
     gaps: tuple[int, ...] = ()
+    offset: np.ndarray | None = None
 
 
 class Faults:

@@ -68,6 +68,8 @@ def parquet(
     target: Target = None,
     columns: Sequence[str] | None = None,
     weight: str | None = None,
+    offset: str | None = None,
+    exposure: str | None = None,
     block_rows: int | None = None,
     **settings: Unpack[Settings],
 ) -> Source:
@@ -80,9 +82,13 @@ def parquet(
     target : str or False, optional
         The column of targets, by default the one named "target", "label" or "y". False reads no targets.
     columns : list of str, optional
-        The features, in this order; by default all columns except target and weight.
+        The features, in this order; by default all columns that have no other use.
     weight : str, optional
         The column of sample weights.
+    offset : str, optional
+        The column of offsets, known parts of the predictions.
+    exposure : str, optional
+        The column of exposures, all > 0: their logarithms are the offsets.
     block_rows : int, optional
         The largest number of rows of a block, by default as many as make 32 MiB. A partition is a row group; its
         blocks are read in order.
@@ -105,9 +111,10 @@ def parquet(
     >>> len(source), source.shape, source.feature_names
     (2, (3, 2), ['age', 'height'])
     """
-    from ._arrow import ParquetSource
+    from ._arrow import Columns, ParquetSource
 
-    return ParquetSource(resolved(paths, "parquet"), columns, target, weight, block_rows, **settings)
+    chosen = Columns(columns, target, weight, offset, exposure)
+    return ParquetSource(resolved(paths, "parquet"), chosen, block_rows, **settings)
 
 
 def arrow(
@@ -116,6 +123,8 @@ def arrow(
     target: Target = None,
     columns: Sequence[str] | None = None,
     weight: str | None = None,
+    offset: str | None = None,
+    exposure: str | None = None,
     block_rows: int | None = None,
     **settings: Unpack[Settings],
 ) -> Source:
@@ -125,7 +134,7 @@ def arrow(
     ----------
     paths : path, glob pattern, folder, or a list of these
         The files.
-    target, columns, weight
+    target, columns, weight, offset, exposure
         As for `parquet`.
     block_rows : int, optional
         The largest number of rows of a block, by default as many as make 32 MiB. A partition is a record batch.
@@ -147,9 +156,10 @@ def arrow(
     >>> sources.arrow(path, columns=["height"]).shape
     (3, 1)
     """
-    from ._arrow import ArrowSource
+    from ._arrow import ArrowSource, Columns
 
-    return ArrowSource(resolved(paths, "arrow"), columns, target, weight, block_rows, **settings)
+    chosen = Columns(columns, target, weight, offset, exposure)
+    return ArrowSource(resolved(paths, "arrow"), chosen, block_rows, **settings)
 
 
 def csv(
@@ -158,6 +168,8 @@ def csv(
     target: Target = None,
     columns: Sequence[str] | None = None,
     weight: str | None = None,
+    offset: str | None = None,
+    exposure: str | None = None,
     delimiter: str = ",",
     block_bytes: int | None = None,
     most_expansion: float = MOST_EXPANSION,
@@ -169,7 +181,7 @@ def csv(
     ----------
     paths : path, glob pattern, folder, or a list of these
         The files.
-    target, columns, weight
+    target, columns, weight, offset, exposure
         As for `parquet`.
     delimiter : str, default=","
         The character between two fields.
@@ -192,10 +204,12 @@ def csv(
     >>> source.feature_names, source.summary.labels
     (['age', 'height'], {'no': (1, 1.0), 'yes': (1, 1.0)})
     """
+    from ._arrow import Columns
     from ._csv import CsvSource
 
     text: dict[str, Any] = {"block_bytes": block_bytes, "most_expansion": most_expansion}
-    return CsvSource(resolved(paths, "csv"), columns, target, weight, delimiter, **text, **settings)
+    chosen = Columns(columns, target, weight, offset, exposure)
+    return CsvSource(resolved(paths, "csv"), chosen, delimiter, **text, **settings)
 
 
 def open(paths: Paths, **settings: Any) -> Source:

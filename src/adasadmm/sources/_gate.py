@@ -40,7 +40,8 @@ def check_block(
     n_features : int or None
         The number of features that it must have; None accepts any.
     faults : Faults
-        Receives the rows with a value, target or weight that is missing or not finite, or with a negative weight.
+        Receives the rows with a value, target, weight or offset that is missing or not finite, or with a negative
+        weight.
     first_row : int, default=0
         The number of the block's first row within its file or row group, for messages, which count from 1.
     names : sequence of str, optional
@@ -67,28 +68,29 @@ def check_block(
     >>> faults.messages
     ['rows.txt, row 2: the value of feature 0 is nan']
     """
-    X, y, weight, place, _ = block
+    X, y, weight, place, _, offset = block
     try:
         rows = as_rows(X)
-        valid = bool(is_valid(y).all() and is_valid(weight).all()) and not (weight is not None and (weight < 0).any())
+        valid = all(is_valid(values).all() for values in (y, weight, offset))
+        valid = valid and not (weight is not None and (weight < 0).any())
     except ValueError:
         rows, valid = None, False
     if not valid or rows is None:
-        X, y, weight = _good_rows(block, faults, first_row, names)
+        X, y, weight, offset = _good_rows(block, faults, first_row, names)
         rows = as_rows(X)
     if n_features is not None and rows.shape[1] != n_features:
         raise SourceError(f"{place} has {rows.shape[1]} features, expected {n_features}")
-    for name, values in (("y", y), ("sample_weight", weight)):
+    for name, values in (("y", y), ("sample_weight", weight), ("offset", offset)):
         if values is not None and np.shape(values) != (rows.shape[0],):
             raise SourceError(f"{place}: {name} must have shape ({rows.shape[0]},), got {np.shape(values)}")
-    return faults.with_gaps(RawBlock(rows, y, weight, place))
+    return faults.with_gaps(RawBlock(rows, y, weight, place, offset=offset))
 
 
 def _good_rows(
     block: RawBlock, faults: Faults, first_row: int, names: Sequence[str] | None
-) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
-    """X, y and weights of the rows that are finite numbers; the others are reported."""
-    X, y, weight, place, _ = block
+) -> tuple[Any, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    """X, y, weights and offsets of the rows that are finite numbers; the others are reported."""
+    X, y, weight, place, _, offset = block
     try:
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         X = X if X.dtype.kind == "f" else X.astype(np.float64)
@@ -105,7 +107,7 @@ def _good_rows(
             reason = f"the value of feature {j} is {value}" if names is None else describe_bad_value(names[j], value)
             faults.report(f"{place}, row {first_row + i + 1}: {reason}")
         good[i] = False
-    for name, values in (("target", y), ("sample_weight", weight)):
+    for name, values in (("target", y), ("sample_weight", weight), ("offset", offset)):
         if values is None:
             continue
         for i in np.flatnonzero(~is_valid(values) | ((values < 0) if name == "sample_weight" else False)):
@@ -114,7 +116,8 @@ def _good_rows(
             good[i] = False
     if faults.mark:
         faults.gaps = tuple(np.cumsum(good)[~good].tolist())
-    return X[good], None if y is None else y[good], None if weight is None else weight[good]
+    y, weight, offset = (None if values is None else values[good] for values in (y, weight, offset))
+    return X[good], y, weight, offset
 
 
 def describe_bad_value(name: str, value: object) -> str:

@@ -42,7 +42,7 @@ class SvmlightSource(TextSource):
             X.resize(len(y), self.n_features)
         if not np.isfinite(y).all():
             raise ValueError("the label must be finite")
-        return as_rows(X, "the values of a row"), y, None
+        return Parsed(as_rows(X, "the values of a row"), y, None)
 
     def _too_wide(self) -> BadRow:
         if self.n_features is not None:

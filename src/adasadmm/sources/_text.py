@@ -38,7 +38,14 @@ _OPENERS: dict[bytes, Callable[..., Any]] = {b"BZh": bz2.open, b"\x1f\x8b": gzip
 BROKEN_STREAM = (EOFError, OSError, zlib.error)
 BAD_LINES = (ValueError, OverflowError, TypeError)
 
-Parsed = tuple[Rows, np.ndarray | None, np.ndarray | None]  # X, y and sample weights
+
+class Parsed(NamedTuple):
+    """What some lines contain."""
+
+    X: Rows
+    y: np.ndarray | None
+    weight: np.ndarray | None
+    offset: np.ndarray | None = None
 
 
 class TextSettings(Settings, total=False):
@@ -175,7 +182,7 @@ class TextSource(Source):
 
     @abstractmethod
     def _parse(self, data: bytes, path: str) -> Parsed:
-        """X, y and weights of some lines; raises one of BAD_LINES if a line cannot be parsed."""
+        """The contents of some lines; raises one of BAD_LINES if a line cannot be parsed."""
 
     def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
         path, start = self.partitions[partition]
@@ -191,11 +198,12 @@ class TextSource(Source):
         for chunk in chunks:
             data = self._body(chunk)
             try:
-                X, y, weight = self._parse(data, place)
+                parsed = self._parse(data, place)
             except BAD_LINES:
-                X, y, weight = self._parse_good(data, chunk, place, faults)
+                parsed = self._parse_good(data, chunk, place, faults)
+            X, y, weight, offset = Parsed(*parsed)
             if X.shape[0] or faults.gaps:
-                yield faults.with_gaps(RawBlock(X, y, weight, place))
+                yield faults.with_gaps(RawBlock(X, y, weight, place, offset=offset))
 
     def _body(self, chunk: Chunk) -> bytes:
         """The lines to parse; a header becomes an empty line, so that lines keep their numbers."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from .. import losses
 from ..linalg import matrices
 from ..linalg.matrices import Rows, as_rows, as_vector
+from ..losses.offsets import WithOffset
 from ._base import Source
 from ._calls import Remembered
 from ._faults import RawBlock, SourceError
@@ -27,15 +28,20 @@ Loss = tuple  # a loss is an instance of a NamedTuple class
 
 
 class Block(NamedTuple):
-    """Rows in memory, their targets, and their weights, which have mean 1 over all rows of the problem."""
+    """Rows in memory, their targets, and their weights, which have mean 1 over all rows of the problem.
+
+    If the problem has an offset, the targets include it (`losses.targets_with_offset`).
+    """
 
     X: Rows
     y: np.ndarray
     c: np.ndarray
 
 
-def as_block(X: Matrix, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Block:
-    """Check the arrays that a user passed, and make them one block."""
+def as_block(
+    X: Matrix, y: ArrayLike | None, sample_weight: ArrayLike | None, offset: ArrayLike | None, loss: Loss
+) -> Block:
+    """Check the arrays that a user passed, and make them one block for this loss."""
     rows = as_rows(X, "X")
     n, d = rows.shape
     if n == 0 or d == 0:
@@ -47,7 +53,10 @@ def as_block(X: Matrix, y: ArrayLike | None, sample_weight: ArrayLike | None) ->
         raise ValueError(f"sample_weight must be >= 0, got {weight.min()}")
     if not weight.any():
         raise ValueError("sample_weight must not be 0 for all rows")
-    return Block(rows, as_vector(y, n, "y"), weight / weight.mean())
+    targets = as_vector(y, n, "y")
+    if offset is not None:
+        targets = losses.targets_with_offset(loss, targets, as_vector(offset, n, "offset"))
+    return Block(rows, targets, weight / weight.mean())
 
 
 def of_source(source: Source, loss: Loss) -> Iterator[tuple[slice, Block]]:
@@ -72,8 +81,12 @@ def of_raw_block(raw: RawBlock, summary: Summary, loss: Loss) -> Block:
         raise SourceError(f"{raw.place} has {d} features, expected {summary.features}")
     if raw.y is None:
         raise SourceError(f"{raw.place} has no targets")
+    if raw.offset is None and isinstance(loss, WithOffset):
+        raise SourceError(f"{raw.place} has no offset, as other rows have")
     try:
         y = as_vector(raw.y, rows, "the targets")
+        if raw.offset is not None:
+            y = losses.targets_with_offset(loss, y, as_vector(raw.offset, rows, "the offset"))
         losses.check(loss, y)
     except ValueError as error:
         raise SourceError(f"{raw.place}: {error}") from None
@@ -117,9 +130,9 @@ def first_of_source(source: Source, loss: Loss) -> Block:
 
 def _head(raw: RawBlock, remembered: Remembered, count: int) -> RawBlock:
     """The first rows of a block, copied so that the others can be freed."""
-    y, weight = (None if values is None else values[:count].copy() for values in (raw.y, raw.weight))
+    y, weight, offset = (None if of is None else of[:count].copy() for of in (raw.y, raw.weight, raw.offset))
     gaps = tuple(gap for gap in raw.gaps if gap <= count)
-    return RawBlock(matrices.head(raw.X, count), y, weight, raw.place, gaps)
+    return RawBlock(matrices.head(raw.X, count), y, weight, raw.place, gaps, offset)
 
 
 def sampled(block: Block, count: int) -> Block:

@@ -1,0 +1,121 @@
+"""Offsets: known parts of the predictions, which are then ``<x_i, w> + o_i``.
+
+For a loss of the residual ``z - y`` that is the same as the target ``y_i - o_i``. Any other loss is wrapped: each of
+its targets becomes a record of y and o, and its functions add o to z. So nothing else has to know about offsets:
+neither the products with X, nor the solvers, nor the certificates.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core.jit import wrapper
+from ._generic import (
+    check,
+    conjugate,
+    curvatures,
+    domain,
+    has_log_link,
+    pieces,
+    prox,
+    second,
+    slope,
+    takes_labels,
+    value,
+)
+from .regression import EpsilonInsensitive, Huber, Quantile, Squared
+
+__all__ = ["WithOffset", "targets_alone", "targets_with_offset", "with_offset"]
+
+OF_RESIDUAL = (Squared, Huber, EpsilonInsensitive, Quantile)
+TARGET = np.dtype([("y", np.float64), ("offset", np.float64)])
+
+
+class WithOffset(NamedTuple):
+    """``loss(z + o, y)``, for targets that are records of y and o."""
+
+    wrapped: Any
+
+
+wrapper(WithOffset)
+
+
+def with_offset(loss: Any) -> Any:
+    """The form of a loss that takes the targets of `targets_with_offset`."""
+    return loss if isinstance(loss, OF_RESIDUAL) else WithOffset(loss)
+
+
+def targets_with_offset(loss: Any, y: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Targets and offsets in one array, for a loss that `with_offset` has returned."""
+    if not isinstance(loss, WithOffset):
+        return y - offset
+    targets = np.empty(len(y), dtype=TARGET)
+    targets["y"], targets["offset"] = y, offset
+    return targets
+
+
+def targets_alone(targets: np.ndarray) -> np.ndarray:
+    """The targets without offsets, if they are records."""
+    return targets if targets.dtype.names is None else targets["y"]
+
+
+@value.register
+def value_with_offset(loss: WithOffset, z, target):
+    return value(loss.wrapped, z + target["offset"], target["y"])
+
+
+@slope.register
+def slope_with_offset(loss: WithOffset, z, target):
+    return slope(loss.wrapped, z + target["offset"], target["y"])
+
+
+@second.register
+def second_with_offset(loss: WithOffset, z, target):
+    return second(loss.wrapped, z + target["offset"], target["y"])
+
+
+@prox.register
+def prox_with_offset(loss: WithOffset, z, tau, target):
+    return prox(loss.wrapped, z + target["offset"], tau, target["y"]) - target["offset"]
+
+
+@conjugate.register
+def conjugate_with_offset(loss: WithOffset, s, target):
+    return conjugate(loss.wrapped, s, target["y"]) - s * target["offset"]
+
+
+@domain.register
+def domain_with_offset(loss: WithOffset, target):
+    return domain(loss.wrapped, target["y"])
+
+
+@pieces.register
+def pieces_with_offset(loss: WithOffset, target):
+    offset, ((a, b), one, other) = target["offset"], pieces(loss.wrapped, target["y"])
+    return (
+        (a, b + a * offset),
+        (one[0] - offset, one[1], one[2] + one[1] * offset),
+        (other[0] - offset, other[1], other[2] + other[1] * offset),
+    )
+
+
+@curvatures.register
+def curvatures_with_offset(loss: WithOffset, targets):
+    return curvatures(loss.wrapped, targets["y"])
+
+
+@check.register
+def check_with_offset(loss: WithOffset, targets):
+    check(loss.wrapped, targets["y"])
+
+
+@takes_labels.register
+def takes_labels_with_offset(loss: WithOffset) -> bool:
+    return takes_labels(loss.wrapped)
+
+
+@has_log_link.register
+def has_log_link_with_offset(loss: WithOffset) -> bool:
+    return has_log_link(loss.wrapped)

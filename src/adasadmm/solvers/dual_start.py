@@ -1,0 +1,56 @@
+"""The first iterations of the augmented Lagrangian method by dual coordinate ascent, where that is cheaper.
+
+For a loss with kinks, a pass over the rows costs a fraction of a Newton step, and the first passes gain as much. With
+each iteration fewer rows take part: the slopes of the others are at a bound, and would stay there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import losses, penalties
+from .._core.jit import is_registered
+from ..certificates import ascent
+from ..certificates.ascent import Ascent
+from ..linalg import matrices
+from ..problem import Problem
+from .newton import REACH
+from .units import FIRST_BETA_Z, Units
+
+__all__ = ["advance", "is_cheap"]
+
+PASSES = 8  # over all rows that an iteration may cost
+MOST_PASSES = 30  # over few rows
+MOST_REACH = 30.0  # of a row's slope, in units of the range of the loss
+MOST_COPIED = 2**23  # entries of X, since rows are copied
+
+
+def is_cheap(problem: Problem, units: Units) -> bool:
+    """Whether coordinates of the dual point can be improved one by one, with steps that are not too short.
+
+    A step is short if the slope of one row, multiplied by the inverse ridge, moves the row's own prediction far beyond
+    the range of the loss. For a smooth loss Newton's method is better in any case.
+    """
+    if not ascent.is_possible(problem) or is_registered(losses.curvature, problem.loss):
+        return False
+    if not all(is_registered(penalties.prox_at, part) for part, _ in penalties.parts_of(problem.penalty, problem.p)):
+        return False
+    ridge = np.where(problem.gamma > 0.0, problem.gamma, np.max(problem.gamma))
+    reach = float(np.sum(units.curvature / ridge)) / (FIRST_BETA_Z * problem.n)
+    return reach <= MOST_REACH and matrices.size(problem.rows.X) <= MOST_COPIED
+
+
+def advance(
+    steps: Ascent, primal: tuple[np.ndarray, np.ndarray], dual: tuple[np.ndarray, np.ndarray], moved: float | None
+) -> np.ndarray:
+    """Improve s and theta in place; returns the w that belongs to them.
+
+    ``primal`` holds w and ``X w`` before, ``dual`` s and theta. The rows that take part are those whose slopes may
+    change while predictions move a few times as far as ``moved``, their mean movement so far; None means all rows.
+    """
+    (w, Xw), (s, theta) = primal, dual
+    rows = np.arange(len(s)) if moved is None else steps.movable(Xw, s, REACH * moved)
+    w = steps.minimiser(w, s, theta)
+    passes = min(PASSES * len(s) // max(1, len(rows)), MOST_PASSES)
+    steps.visit(np.random.default_rng(len(rows)).permutation(rows), passes, w, s, theta)
+    return w
