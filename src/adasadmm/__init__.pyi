@@ -31,13 +31,16 @@ from .estimators import (
 )
 from .losses import (
     EpsilonInsensitive as EpsilonInsensitive,
+    Gamma as Gamma,
     Hinge as Hinge,
     Huber as Huber,
     Logistic as Logistic,
+    NegativeBinomial as NegativeBinomial,
     Poisson as Poisson,
     Quantile as Quantile,
     Squared as Squared,
     SquaredHinge as SquaredHinge,
+    Tweedie as Tweedie,
 )
 from .metrics import Diagonal as Diagonal, Full as Full, Identity as Identity
 from .models import load_model as load_model, save_model as save_model
@@ -63,12 +66,15 @@ from .solvers import (
     OADMM as OADMM,
     RDASADMM as RDASADMM,
     SADMM as SADMM,
+    SDCA as SDCA,
     SPDHG as SPDHG,
     SVRGADMM as SVRGADMM,
     AdaSADMM as AdaSADMM,
     AlternatingChains as AlternatingChains,
+    BandedIPM as BandedIPM,
     ChainDP as ChainDP,
     DualGradient as DualGradient,
+    SoftThreshold as SoftThreshold,
 )
 
 __version__: str

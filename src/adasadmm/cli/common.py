@@ -34,6 +34,7 @@ __all__ = [
     "plain_warnings",
     "positive",
     "print_figures",
+    "share",
 ]
 
 Run = Callable[[argparse.Namespace], int]
@@ -149,6 +150,13 @@ def not_negative(text: str) -> float:
     if (number := _number(text)) >= 0.0:
         return number
     raise argparse.ArgumentTypeError(f"must be a number >= 0, got {text}")
+
+
+def share(text: str) -> float:
+    """Parse a number between 0 and 1."""
+    if 0.0 <= (number := _number(text)) <= 1.0:
+        return number
+    raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, got {text}")
 
 
 def _number(text: str) -> float:

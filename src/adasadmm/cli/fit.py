@@ -22,6 +22,7 @@ from .common import (
     count,
     not_negative,
     print_figures,
+    share,
 )
 from .rows import add_reading, add_scale, check_scale, feature_names, guarded, rows, source_of
 
@@ -76,8 +77,16 @@ def _add_model_options(parser: Parser) -> None:
     parser.add_argument(
         "--loss", default="hinge", choices=Registered("LOSSES"), metavar="LOSS", help="%(choices)s (default: hinge)"
     )
-    parser.add_argument("--alpha", type=not_negative, help="strength of the graph penalty (default: 1/rows)")
+    parser.add_argument("--alpha", type=not_negative, help="strength of the penalty (default: 1/rows)")
     parser.add_argument("--l2", type=not_negative, help="strength of the ridge penalty (default: 1/rows)")
+    parser.add_argument(
+        "--l1-ratio",
+        type=share,
+        default=0.0,
+        metavar="R",
+        help="share of the L1 norm of the coefficients in the penalty, from 0 to 1; the rest is the graph (default: 0)",
+    )
+    parser.add_argument("--positive", action="store_true", help="no coefficient may be negative")
     add_scale(parser)
 
 
@@ -176,6 +185,8 @@ def _model(options: argparse.Namespace) -> Model:
         loss=options.loss,
         alpha=options.alpha,
         l2=options.l2,
+        l1_ratio=options.l1_ratio,
+        positive=options.positive,
         solver=solver,
         tol=options.tol,
         max_iter=epochs,

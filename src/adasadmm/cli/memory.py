@@ -47,7 +47,7 @@ def fit_in_memory(
     model: Model, source: Source, scale: bool, checkpoint: Checkpoint | None = None, resume: bool = False
 ) -> Fitted:
     """Fit to all rows at once; with ``scale`` the result is a pipeline that standardises first."""
-    X, y = gathered(source)
+    X, y, offset = gathered(source)
     if y is None:
         raise SourceError(f"{source!r} has no targets")
     if (
@@ -56,7 +56,8 @@ def fit_in_memory(
         given = graphs.as_graph(model.graph, X.shape[1], feature_names=source.feature_names)
         model.set_params(graph=(given.edges, given.weights))
     scaler = _scaler(X) if scale else None
-    model.fit(X if scaler is None else scaler.transform(X), y, checkpoint=checkpoint, resume=resume)
+    X = X if scaler is None else scaler.transform(X)
+    model.fit(X, y, offset=offset, checkpoint=checkpoint, resume=resume)
     model._know_features(source)
     return model if scaler is None else make_pipeline(scaler, model)
 
@@ -79,18 +80,18 @@ def check_targets(model: Model, source: Source) -> None:
         )
 
 
-def gathered(source: Source) -> tuple[Matrix, np.ndarray | None]:
-    """Read all rows of a source, and its targets if it has any."""
+def gathered(source: Source) -> tuple[Matrix, np.ndarray | None, np.ndarray | None]:
+    """Read all rows of a source, and its targets and offsets if it has any."""
     pieces = list(source.raw_blocks())
     blocks = [plain(piece.X) for piece in pieces]
     X = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
-    targets = [piece.y for piece in pieces if piece.y is not None]
-    return X, np.concatenate(targets) if targets else None
+    targets, offsets = ([values for piece in pieces if (values := piece[k]) is not None] for k in (1, 5))
+    return X, *(np.concatenate(values) if values else None for values in (targets, offsets))  # type: ignore[return-value]
 
 
 def scaled(source: Source) -> Matrix:
     """Read all rows of a source and standardise them."""
-    X, _ = gathered(source)
+    X, *_ = gathered(source)
     return _scaler(X).transform(X)
 
 

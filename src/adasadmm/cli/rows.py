@@ -28,6 +28,8 @@ def add_reading(parser: Parser, fitted: bool = False) -> None:
     """Add the options that say which rows to read; a fitted model already knows its features."""
     parser.add_argument("files", nargs="+", metavar="FILE", help=FILES)
     parser.add_argument("--target", metavar="NAME", help="target column (default: target, label or y)")
+    parser.add_argument("--offset", metavar="NAME", help="column of known parts of the predictions, which are added")
+    parser.add_argument("--exposure", metavar="NAME", help="column whose logarithm is the offset, for counts")
     parser.add_argument("--columns", metavar="A,B", help="feature columns (default: all other columns)")
     if not fitted:
         parser.add_argument("--drop", metavar="A,B", help="columns to ignore")
@@ -89,8 +91,11 @@ def source_of(
     if kind in ("svmlight", "csv", "tsv"):
         settings["most_expansion"] = options.most_expansion
     if kind == "svmlight":
+        if options.offset or options.exposure:
+            raise Wrong("--offset and --exposure name a column: svmlight files have none; use CSV, Parquet or Arrow")
         settings |= {"n_features": features or options.n_features, "zero_based": options.zero_based}
     else:
+        settings |= {"offset": options.offset, "exposure": options.exposure}
         settings |= {"columns": names or _columns(options), "target": options.target if target is None else target}
     source = sources.open(files, **settings)
     if features is not None and source.n_features != features:

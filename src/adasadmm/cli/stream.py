@@ -18,7 +18,7 @@ from ..linalg.matrices import plain
 from ..sources import Faults, RawBlock, Source, SourceError
 from ..sources._svmlight import SvmlightSource
 from ..sources._text import chunks_of_lines
-from .memory import Fitted, Matrix, Model, last_step, scaled_rows
+from .memory import Fitted, Model, last_step, scaled_rows
 
 __all__ = ["judge", "learn", "pieces", "predictions"]
 
@@ -91,7 +91,8 @@ class Score:
         scores = np.zeros((n, columns)) if scores is None else scores
         if classes is None:
             targets = [np.asarray(y, dtype=float)]
-            self.errors += float(np.sum((scores[:, 0] - targets[0]) ** 2))
+            predicted = np.exp(scores[:, 0]) if losses.has_log_link(self.loss) else scores[:, 0]
+            self.errors += float(np.sum((predicted - targets[0]) ** 2))
         else:
             targets = [np.where(y == label, 1.0, -1.0) for label in classes[-columns:]]
             best = (scores[:, 0] >= 0.0).astype(int) if columns == 1 else scores.argmax(axis=1)
@@ -121,7 +122,7 @@ def judge(model: Fitted, source: Source) -> dict[str, float]:
     for piece in source.raw_blocks():
         if piece.y is None:
             raise SourceError(f"{piece.place} has no targets")
-        score.add(_predicting.scores(linear, scaled_rows(model, plain(piece.X))), piece.y)
+        score.add(_predicting.scores(linear, scaled_rows(model, plain(piece.X)), piece.offset), piece.y)
     return score.figures()
 
 
@@ -133,7 +134,7 @@ def predictions(model: Fitted, blocks: Iterable[RawBlock], file: TextIO) -> None
     file.write(",".join(["prediction", *names]) + "\n")
     empty = "," * len(names) or '""'
     for piece in blocks:
-        lines = _lines(model, plain(piece.X), classifies) if piece.X.shape[0] else []
+        lines = _lines(model, piece, classifies) if piece.X.shape[0] else []
         written = 0
         for gap in piece.gaps:
             file.writelines(line + "\n" for line in (*lines[written:gap], empty))
@@ -141,9 +142,13 @@ def predictions(model: Fitted, blocks: Iterable[RawBlock], file: TextIO) -> None
         file.writelines(line + "\n" for line in lines[written:])
 
 
-def _lines(model: Fitted, X: Matrix, classifies: bool) -> list[str]:
-    guessed = model.predict(X).tolist()
-    scores = np.reshape(model.decision_function(X), (len(guessed), -1)).tolist() if classifies else [[]] * len(guessed)
+def _lines(model: Fitted, piece: RawBlock, classifies: bool) -> list[str]:
+    linear, X = last_step(model), scaled_rows(model, plain(piece.X))
+    known = {} if piece.offset is None else {"offset": piece.offset}
+    guessed = linear.predict(X, **known).tolist()
+    scores: list[list[float]] = [[]] * len(guessed)
+    if classifies:
+        scores = np.reshape(linear.decision_function(X, **known), (len(guessed), -1)).tolist()
     return [",".join(map(_text, [one, *more])) for one, more in zip(guessed, scores, strict=True)]
 
 

@@ -45,6 +45,7 @@ def fit(
     X: DaskCollection | Source,
     y: DaskCollection | None = None,
     sample_weight: DaskCollection | None = None,
+    offset: DaskCollection | None = None,
     *,
     client: Client | None = None,
     lanes: int | None = None,
@@ -58,7 +59,7 @@ def fit(
     estimator : estimator of adasadmm
         Its ``solver`` chooses the method: "ada-diag" runs in rounds, "admm" is batch ADMM, and "auto" is batch ADMM up
         to 2,000 features and rounds above.
-    X, y, sample_weight, client, lanes, rounds
+    X, y, sample_weight, offset, client, lanes, rounds
         As for `spread`.
     **settings
         Further arguments of the estimator's ``fit``, such as ``checkpoint`` and ``resume``.
@@ -87,6 +88,7 @@ def spread(
     X: DaskCollection | Source,
     y: DaskCollection | None = None,
     sample_weight: DaskCollection | None = None,
+    offset: DaskCollection | None = None,
     *,
     client: Client | None = None,
     lanes: int | None = None,
@@ -99,8 +101,8 @@ def spread(
     X : Dask array or data frame, or a source
         Each partition becomes a block in the memory of a worker. The workers read files themselves, so they must see
         them under the same paths.
-    y, sample_weight : Dask array or series, optional
-        Partitioned as X. A source has its own targets and weights.
+    y, sample_weight, offset : Dask array or series, optional
+        Partitioned as X. A source has its own targets, weights and offsets.
     client : distributed.Client, optional
         The client of the cluster; by default the current one.
     lanes : int, optional
@@ -128,7 +130,7 @@ def spread(
     for name, value in (("lanes", lanes), ("rounds", rounds)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
             raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
-    source = as_source(X, y, sample_weight)
+    source = as_source(X, y, sample_weight, offset)
     client = _client(client)
     if client is None:
         raise ValueError("there is no cluster: make a client first, such as client = distributed.Client()")
@@ -167,14 +169,19 @@ def connected(address: str) -> Iterator[Client]:
         yield client
 
 
-def source_of(X: DaskCollection, y: DaskCollection | None, sample_weight: DaskCollection | None) -> Source:
+def source_of(
+    X: DaskCollection,
+    y: DaskCollection | None,
+    sample_weight: DaskCollection | None,
+    offset: DaskCollection | None = None,
+) -> Source:
     """The source for Dask collections: on the workers of the current client, or read in this process without one.
 
     Parameters
     ----------
     X : Dask array or data frame
         The features.
-    y, sample_weight : Dask array or series, or None
+    y, sample_weight, offset : Dask array or series, or None
         Partitioned as X.
 
     Returns
@@ -190,7 +197,7 @@ def source_of(X: DaskCollection, y: DaskCollection | None, sample_weight: DaskCo
     >>> len(source), source.shape
     (2, (6, 2))
     """
-    rows = as_source(X, y, sample_weight)
+    rows = as_source(X, y, sample_weight, offset)
     try:
         client = _client(None)
     except ImportError:
@@ -198,15 +205,15 @@ def source_of(X: DaskCollection, y: DaskCollection | None, sample_weight: DaskCo
     return rows if client is None else ClusterSource(rows, client, None, ROUNDS)
 
 
-def as_source(X: DaskCollection | Source, y: DaskCollection | None, sample_weight: DaskCollection | None) -> Source:
-    """A source as it is, Dask collections as a `DaskSource`."""
+def as_source(X: DaskCollection | Source, *per_row: DaskCollection | None) -> Source:
+    """A source as it is; Dask collections, with y, sample weights and offsets, as a `DaskSource`."""
     if isinstance(X, Source):
-        if y is not None or sample_weight is not None:
-            raise ValueError("y and sample_weight must be None beside a source, which has its own")
+        if any(values is not None for values in per_row):
+            raise ValueError("y, sample_weight and offset must be None beside a source, which has its own")
         return X
     if not is_dask(X):
         raise TypeError(f"X must be a Dask array or data frame, or a source, got {type(X).__name__}")
-    return DaskSource(X, y, sample_weight)
+    return DaskSource(X, *per_row)
 
 
 def _client(client: Client | None) -> Client | None:

@@ -94,7 +94,7 @@ class ClusterSource(Source):
     def __init__(self, inner: Source, client: Client, lanes: int | None, rounds: int) -> None:
         super().__init__(inner.n_features, inner.on_bad_row, prefetch=False)
         self.client, self.token, self.submitted = client, uuid.uuid4().hex[:12], 0
-        self.feature_names, self.inner = inner.feature_names, inner
+        self.feature_names, self.has_offset, self.inner = inner.feature_names, inner.has_offset, inner
         self.workers = self._current_workers()
         if not self.workers:
             raise ClusterError("the cluster has no workers: start some, or wait for them (client.wait_for_workers)")
@@ -171,7 +171,7 @@ class ClusterSource(Source):
         # Only the block is assigned to a worker. If its inputs were, they would be lost for good with that worker.
         chunks = [None if lazy is None else self.client.compute(lazy) for lazy in self.inner.lazy(partition)]
         place = f"{self!r}, partition {partition}"
-        return self._submit(load_arrays, partition, *chunks, self.n_features, place, name="rows")
+        return self._submit(load_arrays, partition, self.n_features, place, *chunks, name="rows")
 
     def _results(self, submit: Callable[[int], Future], work: Sequence[Sequence[int]]) -> Iterator[Any]:
         """The results of all tasks, in order; ``submit(k)`` submits task k, and again if all workers were lost."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from ..sources import Faults, RawBlock, Source, check_block
-from ..sources._gate import Matrix
 
 __all__ = ["DaskCollection", "DaskSource", "is_dask", "raw_block_of"]
 
@@ -47,7 +45,7 @@ class DaskSource(Source):
     ----------
     X : Dask array or data frame
         The features.
-    y, sample_weight : Dask array or series, or None
+    y, sample_weight, offset : Dask array or series, or None
         Partitioned as X; one-dimensional arrays of known length are rechunked to match.
 
     Examples
@@ -61,7 +59,11 @@ class DaskSource(Source):
     """
 
     def __init__(
-        self, X: DaskCollection, y: DaskCollection | None = None, sample_weight: DaskCollection | None = None
+        self,
+        X: DaskCollection,
+        y: DaskCollection | None = None,
+        sample_weight: DaskCollection | None = None,
+        offset: DaskCollection | None = None,
     ) -> None:
         frame = hasattr(X, "columns")
         if not frame and X.ndim != 2:
@@ -71,10 +73,11 @@ class DaskSource(Source):
             self.feature_names = [str(name) for name in X.columns]
         elif X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
-        self.delayed = [_partitions(X)]  # the partitions of X, of y and of the sample weights
+        self.has_offset = offset is not None
+        self.delayed = [_partitions(X)]  # the partitions of X, of y, of the sample weights and of the offsets
         known = not frame and not np.isnan(X.shape[0])
         self.partition_bytes = [8 * int(rows) * int(X.shape[1]) for rows in X.chunks[0]] if known else None
-        for name, values in (("y", y), ("sample_weight", sample_weight)):
+        for name, values in (("y", y), ("sample_weight", sample_weight), ("offset", offset)):
             self.delayed.append([None] * len(self) if values is None else _aligned(X, values, name))
         self.name = f"Dask {'data frame' if frame else 'array'} of {self.n_features} features"
 
@@ -91,14 +94,14 @@ class DaskSource(Source):
         return f"{size // (8 * (self.n_features or 1)):,} rows, {size / 2**20:,.0f} MiB"
 
     def lazy(self, partition: int) -> list[Delayed]:
-        """X, y and weights of a partition, not computed."""
+        """X, y, weights and offsets of a partition, not computed."""
         return [partitions[partition] for partitions in self.delayed]
 
     def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
         import dask
 
-        X, y, weight = dask.compute(*self.lazy(partition))
-        yield raw_block_of(X, y, weight, self.n_features, f"{self!r}, partition {partition}", faults)
+        arrays = dask.compute(*self.lazy(partition))
+        yield raw_block_of(arrays, self.n_features, f"{self!r}, partition {partition}", faults)
 
 
 def _partitions(X: DaskCollection) -> list[Delayed]:
@@ -121,11 +124,10 @@ def _aligned(X: DaskCollection, values: DaskCollection, name: str) -> list[Delay
     return found
 
 
-def raw_block_of(
-    X: Matrix, y: ArrayLike | None, weight: ArrayLike | None, features: int | None, place: str, faults: Faults
-) -> RawBlock:
-    """The block of a computed partition."""
+def raw_block_of(arrays: Sequence[Any], features: int | None, place: str, faults: Faults) -> RawBlock:
+    """The block of a computed partition: its X, y, weights and offsets."""
+    X, y, *others = arrays
     X = X if sp.issparse(X) else np.asarray(X)
     y = None if y is None else np.asarray(y).reshape(-1)
-    weight = None if weight is None else np.asarray(weight, dtype=np.float64).reshape(-1)
-    return check_block(RawBlock(X, y, weight, place), features, faults)
+    weight, offset = (None if a is None else np.asarray(a, dtype=np.float64).reshape(-1) for a in others)
+    return check_block(RawBlock(X, y, weight, place, offset=offset), features, faults)

@@ -9,12 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..linalg import matrices
 from ..sources import Faults, RawBlock, Source
 from ..sources._calls import Remembered
-from ..sources._gate import Matrix
 from ..sources._summary import Tally
 from ._collections import raw_block_of
 
@@ -57,11 +55,11 @@ def _stacked(blocks: Sequence[RawBlock]) -> RawBlock:
     """The blocks of a partition as one block; a partition without rows is an empty block."""
     if not blocks:
         return RawBlock(matrices.as_rows(np.empty((0, 0))), None, None, "a partition without rows")
-    Xs, ys, weights, places, gaps = zip(*blocks, strict=True)
-    y, weight = (None if values[0] is None else np.concatenate(values) for values in (ys, weights))
+    Xs, ys, weights, places, gaps, offsets = zip(*blocks, strict=True)
+    y, weight, offset = (None if values[0] is None else np.concatenate(values) for values in (ys, weights, offsets))
     first_rows = np.cumsum([0, *(X.shape[0] for X in Xs[:-1])]).tolist()
     all_gaps = tuple(first + gap for first, own in zip(first_rows, gaps, strict=True) for gap in own)
-    return RawBlock(matrices.stacked(Xs), y, weight, places[0], all_gaps)
+    return RawBlock(matrices.stacked(Xs), y, weight, places[0], all_gaps, offset)
 
 
 class Call:
@@ -83,9 +81,9 @@ def load_from_source(source: Source, partition: int) -> LoadedPartition:
     return LoadedPartition(list(source.read_rows(partition, faults)), faults)
 
 
-def load_arrays(X: Matrix, y: ArrayLike | None, weight: ArrayLike | None, features: int, place: str) -> LoadedPartition:
+def load_arrays(features: int, place: str, *arrays: Any) -> LoadedPartition:
     faults = Faults("stop")
-    return LoadedPartition([raw_block_of(X, y, weight, features, place, faults)], faults)
+    return LoadedPartition([raw_block_of(arrays, features, place, faults)], faults)
 
 
 def count_features(source: Source, partition: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import html
+import inspect
 import math
 import warnings
 from abc import ABC, abstractmethod
@@ -22,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._core.threads import Together
 from .._solve import advance, begin
+from ..certificates.primal import into_sets
 from ..certificates.trace import Result, Status
 from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, as_rows
@@ -31,9 +33,12 @@ from ..solvers import Batches, Run, Solver
 from ..sources import Source
 from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
-from ._fitting import Fit, Structure
+from ._constraints import Limits, limits_of
+from ._fitting import Fit
+from ._structure import Structure, extended, with_strength
 from ._summary import describe
-from ._types import Eta, LossLike, RandomState, SolverLike, ValidRows
+from ._types import BoundsLike, Eta, LossLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
+from ._weights import NO_WEIGHTS, adaptive_weights, given_weights, number_of_terms, pilot
 
 __all__ = ["LinearModel", "all_or_nothing", "keep_parameters"]
 
@@ -75,6 +80,12 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
     loss: LossLike
     alpha: float | None
     l2: float | None
+    l1_ratio: float
+    positive: bool
+    bounds: BoundsLike
+    weights: WeightsLike
+    weights_power: float
+    refit: str
     solver: SolverLike
     eta: Eta
     beta: str | float
@@ -98,6 +109,12 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [NOT_NEGATIVE, None],
         "l2": [NOT_NEGATIVE, None],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "positive": ["boolean"],
+        "bounds": "no_validation",
+        "weights": [StrOptions({"adaptive"}), "array-like", None],
+        "weights_power": [NOT_NEGATIVE],
+        "refit": [StrOptions({"none", "clusters"})],
         "solver": [StrOptions({"auto", *SOLVERS}), Solver],
         "eta": [StrOptions({"auto"}), POSITIVE, tuple],
         "beta": [StrOptions({"auto"}), POSITIVE],
@@ -116,7 +133,40 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
-        """The matrix A and the penalty; sets ``graph_`` if the model has a graph."""
+        """The model's own matrix A and penalty; sets ``graph_`` if the model has a graph."""
+
+    def _structures(
+        self, X: ValidRows | Source, alpha: float, per_row: PerRow, targets: list[Any] | None
+    ) -> list[Structure]:
+        """A and the penalty, with the parts that all models have, for each array of targets; None for a stream."""
+        limits = self._limits(X.shape[1])  # wrong ones are an error before a graph is learnt
+        adaptive = isinstance(self.weights, str)
+        if adaptive and (targets is None or isinstance(X, Source)):
+            raise ValueError(
+                'weights="adaptive" needs all rows in memory: compute weights on a sample and give them as an array'
+            )
+        if self._penalty_is_given() and (self.l1_ratio != 0.0 or self.weights is not None):
+            name, value = ("weights", self.weights) if self.l1_ratio == 0.0 else ("l1_ratio", self.l1_ratio)
+            raise ValueError(
+                f"{name} must be {'0' if name == 'l1_ratio' else 'None'} if penalty is an object, which is used as it "
+                f"is, got {value!r}; build it into the penalty, for the L1 norm with I stacked under A and Stack"
+            )
+        own = self._structure(X, alpha, per_row.weight)
+        if not adaptive:
+            weights = NO_WEIGHTS
+            if self.weights is not None:
+                terms = number_of_terms(own.A, own.penalty)
+                weights = given_weights(self.weights, terms, own.A.shape[1], self.l1_ratio)
+            return [extended(own, self.l1_ratio, limits, weights)] * (1 if targets is None else len(targets))
+        loss = _fitting.as_loss(self.loss)
+        columns = X if own.copies is None else X @ own.copies
+        pilots = (pilot(columns, y, per_row, loss, self.fit_intercept) for y in targets or ())
+        adapted = (adaptive_weights(own.A, own.penalty, w, self.weights_power) for w in pilots)
+        return [extended(own, self.l1_ratio, limits, weights) for weights in adapted]
+
+    def _limits(self, d: int) -> Limits | None:
+        names = getattr(self, "feature_names_in_", None)
+        return limits_of(d, names, self.positive, self.bounds, getattr(self, "constraints", None))
 
     # --- fit ---------------------------------------------------------------------------------------------------------
 
@@ -124,11 +174,13 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         self,
         X: ValidRows | Source,
         targets: list[Any],
-        sample_weight: np.ndarray | None,
+        per_row: PerRow,
         checkpoint: Checkpoint | None,
         resume: bool,
     ) -> list[Fit]:
         """Fit one linear function for each array of targets; if X is a source, for each view of it."""
+        sample_weight = per_row.weight
+        self._has_offset = X.has_offset if isinstance(X, Source) else per_row.offset is not None
         rows_and_targets: list[tuple[Rows | Source, np.ndarray | None]]
         if isinstance(X, Source):
             X, labels, rows_and_targets = targets[0], None, [(view, None) for view in targets]
@@ -138,18 +190,21 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
             rows, labels = as_rows(X), self._labels(targets)
             rows_and_targets = [(rows, y) for y in targets]
         alpha, l2 = self._strengths(total)
-        structure = self._structure(X, alpha, sample_weight)
-        starts = self._starts(len(targets), structure, getattr(self, "_results", []) if self.warm_start else [])
+        structures = self._structures(X, alpha, per_row, targets)
+        starts = self._starts(len(targets), structures[0], getattr(self, "_results", []) if self.warm_start else [])
         seed = self._seed(fixed=checkpoint is not None)
         kept = [checkpoint] if len(targets) == 1 else self._parts(checkpoint, len(targets))
         callback = epoch_callback(self, X, labels, self._fitted_at if len(targets) == 1 else None)
-        problems = [_fitting.problem_of(self, X_k, y, sample_weight, structure, l2) for X_k, y in rows_and_targets]
+        problems = [
+            _fitting.problem_of(self, X_k, y, per_row, structure, l2)
+            for (X_k, y), structure in zip(rows_and_targets, structures, strict=True)
+        ]
         work = [
             (self, problem, seed, start, callback, part, resume)
             for problem, start, part in zip(problems, starts, kept, strict=True)
         ]
         fits = [_fitting.fit_one(*work[0])] if len(work) == 1 else _fit_together(work, self.n_jobs)
-        _fitting.warn_unless_converged(fits, self.tol)
+        _fitting.warn_unless_converged(fits, self)
         self._set_fitted(fits)
         return fits
 
@@ -197,6 +252,12 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         # The trace ends with the objective of the last iterate; the model is the average of the iterates.
         with np.errstate(over="ignore", invalid="ignore"):  # after divergence
             self._objectives = [fit.result.run.problem.objective(fit.result.w_average) for fit in fits]
+        for name in ("coef_penalized_", "intercept_penalized_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if all(fit.penalized is not None for fit in fits):
+            coefs, intercepts = zip(*(fit.penalized for fit in fits if fit.penalized), strict=True)
+            self._set_coefficients(list(coefs), list(intercepts))
+            self.coef_penalized_, self.intercept_penalized_ = self.coef_, self.intercept_
         self._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
         gaps = [math.inf if (c := fit.result.certificate) is None else c.relative_gap for fit in fits]
         self.n_iter_ = max(1, math.ceil(max(fit.result.epochs for fit in fits)))
@@ -248,20 +309,24 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
 
     # --- partial_fit -------------------------------------------------------------------------------------------------
 
-    def _partial_fit(self, X: ValidRows, targets: list[np.ndarray], sample_weight: np.ndarray | None) -> None:
+    def _partial_fit(self, X: ValidRows, targets: list[np.ndarray], per_row: PerRow) -> None:
         """Continue the run over the rows of one block, in the order given."""
+        if self.refit != "none":
+            raise ValueError(f'refit must be "none" in partial_fit, which has not all rows, got {self.refit!r}')
+        sample_weight = per_row.weight
+        self._has_offset = getattr(self, "_has_offset", False) or per_row.offset is not None
         first = getattr(self, "_run", None) is None  # if a fit came before, the run starts from its result
         rows_seen = len(targets[0]) + (0 if first else self._rows_seen)
         alpha, l2 = self._strengths(float(rows_seen))
         if first:
-            self._stream_structure = self._structure(X, alpha, sample_weight)
+            self._stream_structure = self._structures(X, alpha, per_row, None)[0]
         structure = self._stream_structure
-        if hasattr(structure.penalty, "nu") and not self._penalty_is_given():
-            structure = structure._replace(penalty=structure.penalty._replace(nu=alpha))
+        if not self._penalty_is_given():
+            structure = structure._replace(penalty=with_strength(structure.penalty, alpha))
         before = self._starts(len(targets), structure, getattr(self, "_results", []))
         runs, rows = [], as_rows(X)
         for k, y in enumerate(targets):
-            problem = _fitting.problem_of(self, rows, y, None, structure, l2)
+            problem = _fitting.problem_of(self, rows, y, PerRow(offset=per_row.offset), structure, l2)
             solver = next(_fitting.solvers_for(self, problem, streaming=True)).solver
             if solver.knows_gap or solver.uses_all_rows:
                 raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
@@ -271,7 +336,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
             if not advance(run, [Batches(problem.rows, np.arange(problem.n), run.batch_size)]):
                 warnings.warn(f"partial_fit: {Status.diverged.value}; a smaller eta may help", ConvergenceWarning, 3)
             runs.append(run)
-        answers = [_fitting.split_intercept(self, run.answer) for run in runs]
+        answers = [_fitting.split_intercept(self, into_sets(run.problem, run.answer)) for run in runs]
         self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
         self._run, self._rows_seen = [run.fork(None) for run in runs], rows_seen
         for name in (
@@ -282,6 +347,8 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
             "solver_reason_",
             "_objectives",
             "_fused_exactly",
+            "coef_penalized_",
+            "intercept_penalized_",
         ):  # of an earlier fit with other coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
@@ -303,10 +370,21 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
 
     def _copied_to(self, plain: BaseEstimator, coef: np.ndarray, intercept: np.ndarray | float) -> BaseEstimator:
         """A model of scikit-learn with its fitted attributes set to these features and coefficients."""
+        if getattr(self, "_has_offset", False):
+            raise ValueError(
+                "this model was fitted with an offset, which the models of scikit-learn and ONNX cannot take: their "
+                "predictions would lack it; use predict(X, offset=...) of this model, or coef_ and intercept_"
+            )
         plain.coef_, plain.intercept_, plain.n_features_in_ = coef, intercept, self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             plain.feature_names_in_ = self.feature_names_in_
         return plain
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a saved model; parameters that its version did not have get their defaults."""
+        parameters = inspect.signature(type(self).__init__).parameters.values()
+        later = {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
+        super().__setstate__({**later, **state})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

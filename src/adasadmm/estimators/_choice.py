@@ -4,6 +4,7 @@ In memory, all methods but the stochastic ones solve a Newton system in each ste
 shape (`linalg.systems`). They differ in how many steps they need, and in what a step costs beside the system:
 
 - where X is diagonal, the direct methods need none or a few;
+- for large sparse data with a ridge and a penalty along chains, dual coordinate ascent needs none;
 - the interior-point method needs 7 to 30, with all rows in the matrix;
 - the augmented Lagrangian method needs 20 to 100, but only with the rows at which the loss has curvature, or a sample
   of them. So it is faster where rows are many more than features.
@@ -20,23 +21,42 @@ from .._core.jit import is_registered
 from ..certificates.trace import Result
 from ..problem import Problem
 from ..registry import SOLVERS, Tuning
-from ..solvers import ADMM, ALM, ASVRGADMM, IPM, SPDHG, AlternatingChains, ChainDP, DualGradient, Solver, check_fits
+from ..solvers import (
+    ADMM,
+    ALM,
+    ASVRGADMM,
+    IPM,
+    SDCA,
+    SPDHG,
+    AlternatingChains,
+    BandedIPM,
+    ChainDP,
+    DualGradient,
+    SoftThreshold,
+    Solver,
+    check_fits,
+)
+from ..solvers.sdca import difficulty
 from ._types import SolverLike
 
 __all__ = ["CONTINUED", "Attempts", "Choice", "candidates", "choices", "gap_of", "is_auto"]
 
 MOST_FEATURES = 2000  # on workers: with more, batch ADMM's d x d matrix costs more than stochastic epochs
 # Rows a feature above which ALM is faster than IPM, measured at 100 to 1,000 features. If the loss has kinks, few rows
-# have curvature, so that ALM's matrix is much cheaper than IPM's.
+# have curvature, so that ALM's matrix is much cheaper than IPM's. With the squared loss IPM computes X'X once, and is
+# as fast with any number of rows.
 MANY_ROWS_KINKED, MANY_ROWS_SMOOTH = 4, 50
 CONTINUED = 100  # iterations of a solver that follows one that missed tol
 MOST_FLOPS = 2e11  # of one factorisation: above, methods that factor nothing are tried first
+MOST_DIFFICULTY = 10.0  # of dual coordinate ascent on a smooth loss: above, IPM is faster
 
 DIRECT = (
     (ChainDP(), "X is diagonal and the penalty acts along chains"),
     (AlternatingChains(), "X is diagonal and the penalty acts along the axes of a grid"),
     (DualGradient(), "X is diagonal and the penalty acts along a graph"),
+    (BandedIPM(), "X has one entry in each row and A is banded"),
 )
+THRESHOLDED = tuple((SoftThreshold(solver), f"{reason}, beside an L1 norm") for solver, reason in DIRECT[:3])
 
 
 class Choice(NamedTuple):
@@ -110,11 +130,12 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     """All that may be run, the best first."""
     shape = f"{problem.n} rows and {problem.d} features"
     smooth = is_registered(losses.curvature, problem.loss) or is_registered(losses.second, problem.loss)
-    yield from (Choice(*choice) for choice in DIRECT)
+    yield from (Choice(*choice) for choice in (*DIRECT, *THRESHOLDED))
     if not is_registered(losses.prox, problem.loss) and not smooth:
         yield Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")
         return
-    if problem.n > (MANY_ROWS_SMOOTH if smooth else MANY_ROWS_KINKED) * problem.d:
+    many = (MANY_ROWS_SMOOTH if smooth else MANY_ROWS_KINKED) * problem.d
+    if problem.n > many and not isinstance(problem.loss, losses.Squared):
         if problem.d > MOST_FEATURES:
             yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")
         yield Choice(ALM(), f"{problem.n} rows are many more than {problem.d} features")
@@ -122,8 +143,11 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
         return
     system = problem.system
     iterative = system.name == "conjugate gradients"
-    if system.flops > MOST_FLOPS or (iterative and not (smooth and problem.n < problem.d)):
-        yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")
+    too_large, too_many = system.flops > MOST_FLOPS or iterative, f"{shape} are too many for a factorisation"
+    if too_large and _accepts(SDCA(), problem) and not (smooth and difficulty(problem) > MOST_DIFFICULTY):
+        yield Choice(SDCA(), f"{too_many}, the penalty acts along chains, and there is a ridge")
+    elif too_large and not (iterative and smooth and problem.n < problem.d):
+        yield _accurate(problem, tuning, too_many)
     how = "which needs conjugate gradients" if iterative else f"solved by a factorisation ({system.name})"
     yield Choice(IPM(), f"{shape} make a small Newton system, {how}")
     if problem.diagonal is None or not _accepts(IPM(), problem):  # else ALM takes long, and does not get further

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics import accuracy_score
 from sklearn.svm import LinearSVC
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
@@ -23,7 +24,7 @@ from ..sources import Source, SourceError
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
-from ._types import MatrixLike, RowsLike, ValidRows
+from ._types import MatrixLike, PerRow, RowsLike, ValidRows
 
 __all__ = ["LinearClassifier"]
 
@@ -66,6 +67,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         X: RowsLike,
         y: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
         checkpoint: Checkpoint | None = None,
         resume: bool = False,
     ) -> Self:
@@ -81,6 +83,9 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows, not negative. A weight of 2 is the same as repeating the row. None gives all rows the
             same weight.
+        offset : array-like of shape (n,), default=None
+            A known part of each prediction: the model is ``X coef + intercept + offset``. None means 0. For counts with
+            an exposure it is the logarithm of the exposure.
         checkpoint : Checkpoint, default=None
             Folder in which the fit is saved periodically and when it is interrupted. With a checkpoint,
             ``random_state=None`` means a seed of 0.
@@ -93,18 +98,18 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
         if distributed.is_dask(X):
-            X, y, sample_weight = distributed.source_of(X, y, sample_weight), None, None
+            X, y, sample_weight, offset = distributed.source_of(X, y, sample_weight, offset), None, None, None
         if isinstance(X, Source):
-            if y is not None or sample_weight is not None:
-                raise ValueError("y and sample_weight must be None if X is a source, which contains both")
+            if any(given is not None for given in (y, sample_weight, offset)):
+                raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
             return self._fit_source(X, checkpoint, resume)
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, y has one class only: {self.classes_[0]}")
-        weight = self._weights(rows, labels, sample_weight)
-        self._fit(rows, self._targets(labels), weight, checkpoint, resume)
+        per_row = self._per_row(rows, labels, sample_weight, offset)
+        self._fit(rows, self._targets(labels), per_row, checkpoint, resume)
         return self
 
     def _fit_source(self, source: Source, checkpoint: Checkpoint | None, resume: bool) -> Self:
@@ -122,8 +127,14 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             classes = {"classes": self.classes_, "y": self.classes_, "sample_weight": share}
             weights = WeightOfClass(self.classes_, compute_class_weight(self.class_weight, **classes))
         self._know_features(source)
-        self._fit(source, [source.view(SignOf(label), weights) for label in self._positive()], None, checkpoint, resume)
+        views = [source.view(SignOf(label), weights) for label in self._positive()]
+        self._fit(source, views, PerRow(), checkpoint, resume)
         return self
+
+    def _per_row(
+        self, X: ValidRows, y: np.ndarray, sample_weight: npt.ArrayLike | None, offset: npt.ArrayLike | None
+    ) -> PerRow:
+        return PerRow(self._weights(X, y, sample_weight), _predicting.as_offset(offset, X.shape[0]))
 
     def _weights(self, X: ValidRows, y: np.ndarray, sample_weight: npt.ArrayLike | None) -> np.ndarray | None:
         """The product of sample and class weights; None if neither is given."""
@@ -157,6 +168,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         y: npt.ArrayLike,
         classes: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
     ) -> Self:
         """Update the model with a block of rows: one pass over them, in the order given.
 
@@ -173,6 +185,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             All labels that can occur in the stream; required in the first call.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows. They are not divided by their mean, as in `fit`: the mean over the stream is unknown.
+        offset : array-like of shape (n,), default=None
+            As in `fit`.
 
         Returns
         -------
@@ -188,7 +202,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         unknown = np.setdiff1d(labels, self.classes_)
         if unknown.size:
             raise ValueError(f"y has a label that is not in classes: {unknown[0]}")
-        self._partial_fit(rows, self._targets(labels), self._weights(rows, labels, sample_weight))
+        self._partial_fit(rows, self._targets(labels), self._per_row(rows, labels, sample_weight, offset))
         return self
 
     def _set_classes(self, classes: npt.ArrayLike | None, first: bool) -> None:
@@ -202,62 +216,74 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes differ from those of the first call, {self.classes_}: got {classes!r}")
 
-    def decision_function(self, X: RowsLike) -> np.ndarray:
-        """Compute the scores ``X coef' + intercept``.
+    def decision_function(self, X: RowsLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
+        """Compute the scores ``X coef' + intercept + offset``.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or Source
+        offset : array-like of shape (n,), default=None
+            A known part of each score. None means 0, or the offsets of the source.
 
         Returns
         -------
         ndarray of shape (n,) or (n, n_classes)
             For two classes the score of the second one, otherwise a column for each class.
         """
-        scores = _predicting.scores(self, X)
+        scores = _predicting.scores(self, X, offset)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: RowsLike) -> np.ndarray:
+    def predict(self, X: RowsLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
         """Predict the class of each row.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or Source
+        offset : array-like of shape (n,), default=None
+            As in `decision_function`.
 
         Returns
         -------
         ndarray of shape (n,)
             The class with the highest score. With two classes a score of 0 gives the second one, as in the paper.
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, offset)
         return self.classes_[(scores >= 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     @available_if(lambda self: _has_probabilities(self))
-    def predict_proba(self, X: RowsLike) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
         """Predict the probability of each class; only for the logistic loss.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or Source
+        offset : array-like of shape (n,), default=None
+            As in `decision_function`.
 
         Returns
         -------
         ndarray of shape (n, n_classes)
             For more than two classes, the probabilities of each class against the rest, scaled to sum to 1.
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, offset)
         positive = 1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0)))
         if scores.ndim == 1:
             return np.column_stack([1.0 - positive, positive])
         return positive / positive.sum(axis=1, keepdims=True)
 
     @available_if(lambda self: _has_probabilities(self))
-    def predict_log_proba(self, X: RowsLike) -> np.ndarray:
+    def predict_log_proba(self, X: RowsLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
         """Predict the logarithm of `predict_proba`; only for the logistic loss."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X, offset))
 
-    def score(self, X: RowsLike, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> float:
+    def score(
+        self,
+        X: RowsLike,
+        y: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+    ) -> float:
         """Compute the accuracy.
 
         Parameters
@@ -266,13 +292,16 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         y : array-like of shape (n,), default=None
             True labels. None only if X is a source, which then provides labels and weights.
         sample_weight : array-like of shape (n,), default=None
+        offset : array-like of shape (n,), default=None
+            As in `decision_function`.
 
         Returns
         -------
         float
             The (weighted) share of rows whose class is predicted correctly.
         """
-        return super().score(X, *_predicting.targets(X, y, sample_weight))
+        y, sample_weight = _predicting.targets(X, y, sample_weight)
+        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def to_sklearn(self) -> BaseEstimator:
         """Convert to a scikit-learn model that makes the same predictions without this package.

@@ -12,29 +12,25 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .._solve import solve
-from ..certificates.polish import fuse
+from ..certificates.polish import feasible
 from ..certificates.trace import Result, Snapshot, Status, Trace
 from ..checkpoints import Checkpoint
-from ..linalg.matrices import Rows, WithIntercept
+from ..linalg.matrices import Rows, WithIntercept, combined_columns
 from ..problem import Problem
 from ..registry import LOSSES, Tuning
 from ..solvers import Solver
 from ..sources import Source
+from ._advice import missed
 from ._choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
+from ._exact import with_exact_structure
 from ._null_model import null_unless_better
-from ._types import LossLike, Parameters
+from ._refit import refitted
+from ._structure import Structure
+from ._types import LossLike, Parameters, PerRow
 
-__all__ = ["Fit", "Structure", "as_loss", "fit_one", "fused_groups", "solvers_for"]
+__all__ = ["Fit", "as_loss", "fit_one", "fused_groups", "solvers_for"]
 
-POLISH_BELOW = 1e-4  # for a smaller tol the solver continues, so that the structure is that of the optimum
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
-
-
-class Structure(NamedTuple):
-    """The matrix A, without a column for the intercept, and the penalty of ``A w``."""
-
-    A: sp.csr_array
-    penalty: Any
 
 
 class Fit(NamedTuple):
@@ -46,6 +42,7 @@ class Fit(NamedTuple):
     choice: Choice
     converged: bool
     fused: bool = False  # equal coefficients are equal to the last bit
+    penalized: tuple[np.ndarray, float] | None = None  # coefficients and intercept before they were estimated again
 
 
 def as_loss(loss: LossLike) -> tuple:
@@ -63,14 +60,17 @@ def problem_of(
     estimator: Parameters,
     rows: Rows | Source,
     y: np.ndarray | None,
-    sample_weight: np.ndarray | None,
+    per_row: PerRow,
     structure: Structure,
     l2: float,
 ) -> Problem:
     """The problem of one linear function; the intercept is a last coordinate without ridge or penalty."""
-    d = rows.shape[1]
+    if structure.copies is not None:
+        if isinstance(rows, Source):
+            raise ValueError("latent groups need rows in memory: give arrays instead of a source")
+        rows = combined_columns(rows, structure.copies)
     X: Rows | Source = rows
-    A, gamma = structure.A, np.full(d, float(l2))
+    A, gamma = structure.A, np.full(rows.shape[1], float(l2))
     if estimator.fit_intercept:
         X = rows.view(intercept=True) if isinstance(rows, Source) else WithIntercept(rows)
         A = sp.hstack([A, sp.csr_array((A.shape[0], 1))], format="csr")
@@ -82,7 +82,8 @@ def problem_of(
         penalty=structure.penalty,
         A=A,
         gamma=gamma,
-        sample_weight=sample_weight,
+        sample_weight=per_row.weight,
+        offset=per_row.offset,
     )
 
 
@@ -117,19 +118,15 @@ def fit_one(
     if auto and not reached and problem.source is None:
         result = null_unless_better(problem, result, estimator.fit_intercept)
     converged = not auto or gap_of(result) <= estimator.tol  # the null model may be the optimum
-    result, fused = _exact(problem, result, choice.solver, estimator.tol) if reached else (result, False)
-    coef, intercept = split_intercept(estimator, result.w_average)
-    return Fit(coef, intercept, result, choice, converged, fused)
-
-
-def _exact(problem: Problem, result: Result, solver: Solver, tol: float) -> tuple[Result, bool]:
-    """Make the structure of a result exact if that keeps its gap below ``tol``; also whether it is exact then."""
-    if not solver.exact_v:
-        return result, False
-    if tol < POLISH_BELOW or not result.run.certify().primal_residual:  # polished already, or v is A w itself
-        return result, True
-    fused = fuse(problem, result, tol)
-    return fused, fused is not result
+    result, fused = with_exact_structure(problem, result, estimator.tol) if reached else (result, False)
+    result = feasible(problem, result)
+    penalized = split_intercept(estimator, result.w_average)
+    if estimator.refit == "none":
+        return Fit(*penalized, result, choice, converged, fused)
+    if problem.source is not None:
+        raise ValueError(f'refit={estimator.refit!r} needs rows in memory, which a source has not: set refit="none"')
+    again = refitted(problem, result.w_average, 0.0 if fused else FUSED, estimator.fit_intercept)
+    return Fit(*split_intercept(estimator, again), result, choice, converged, True, penalized)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -146,7 +143,6 @@ def _solve_settings(estimator: Parameters, solver: Solver, auto: bool) -> dict[s
         "tol": estimator.tol if auto or solver.knows_gap else None,
         "trace_every": float(solver.trace_iterations),
         "progress": estimator.verbose > 0,
-        "polish": solver.exact_v and estimator.tol < POLISH_BELOW,
     }
 
 
@@ -154,26 +150,15 @@ def split_intercept(estimator: Parameters, w: np.ndarray) -> tuple[np.ndarray, f
     return (w[:-1].copy(), float(w[-1])) if estimator.fit_intercept else (w.copy(), 0.0)
 
 
-def warn_unless_converged(fits: list[Fit], tol: float) -> None:
+def warn_unless_converged(fits: list[Fit], estimator: Parameters) -> None:
     """Warn if a solver diverged, or if ``solver="auto"`` did not reach ``tol``."""
     if any(fit.result.status is Status.diverged for fit in fits):
         warnings.warn(f"{Status.diverged.value}; a smaller eta may help", ConvergenceWarning, stacklevel=4)
         return
-    missed = [fit for fit in fits if not fit.converged]
-    if not missed:
-        return
-    result = missed[0].result
-    certificate = result.certificate
-    gap = gap_of(result)
-    reason = f" ({certificate.reason})" if certificate is not None and certificate.reason else ""
-    advice = "raise max_iter or tol"
-    if result.run.problem.source is not None and not result.run.solver.knows_gap:
-        advice += "; this bound is loose for a source: use a validation score, or solver='admm' for a tight bound"
-    warnings.warn(
-        f"the relative duality gap is {gap:.1e}{reason}, above tol={tol:g}: {advice}",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
+    for fit in fits:
+        if not fit.converged:
+            warnings.warn(missed(fit.result, estimator.tol, estimator.max_iter), ConvergenceWarning, stacklevel=4)
+            return
 
 
 def fused_groups(coef: np.ndarray, edges: np.ndarray, exactly: bool) -> np.ndarray:

@@ -12,16 +12,25 @@ from ..certificates import duality
 from ..certificates.trace import Certificate, Result
 from ..problem import Problem
 
-__all__ = ["null_model", "null_unless_better"]
+__all__ = ["best_constant", "null_model", "null_unless_better"]
 
 
 def null_model(problem: Problem, has_intercept: bool) -> np.ndarray:
     """w = 0, except for the intercept (the last coordinate), which minimises the mean loss."""
     w, (_, y, c) = np.zeros(problem.d), problem.rows
     if has_intercept:
-        found = minimize_scalar(lambda z: losses.mean_value(problem.loss, np.full(problem.n, float(z)), y, c))
-        w[-1] = found.x if np.isfinite(found.fun) and found.fun < problem.loss_at_zero else 0.0
+        w[-1] = best_constant(problem.loss, y, c)
     return w
+
+
+def best_constant(loss: tuple, y: np.ndarray, c: np.ndarray) -> float:
+    """The prediction z, the same for all rows, with the least weighted mean loss; 0 if none is better."""
+
+    def value(z: float) -> float:
+        return losses.mean_value(loss, np.full(len(y), float(z)), y, c)
+
+    found = minimize_scalar(value)
+    return float(found.x) if np.isfinite(found.fun) and found.fun < value(0.0) else 0.0
 
 
 def null_unless_better(problem: Problem, result: Result, has_intercept: bool) -> Result:

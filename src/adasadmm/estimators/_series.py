@@ -10,11 +10,12 @@ from sklearn.utils import check_array, check_consistent_length
 
 from .. import losses
 from ..linalg.matrices import CSR, UNSIGNED, index_type
-from ..losses import Poisson, Squared
+from ..losses import Gamma, NegativeBinomial, Poisson, Squared, Tweedie
 
 __all__ = ["Series", "as_targets", "as_times", "as_weights", "check_attained", "selection", "series_of"]
 
-MEAN_SUFFICES = (Squared, Poisson)  # the loss of several targets at one time is that of their mean, and a constant
+# The loss of several targets at one time is that of their mean, and a constant.
+MEAN_SUFFICES = (Squared, Poisson, Gamma, Tweedie, NegativeBinomial)
 
 
 class Series(NamedTuple):
@@ -118,5 +119,7 @@ def check_attained(y: np.ndarray, loss: Any, l2: float) -> None:
         return
     if losses.takes_labels(loss) and y.min() == y.max() and isinstance(loss, losses.Logistic):
         raise ValueError(f"y has only the label {y[0]:g}, so that no fit is the best; use l2 > 0")
-    if isinstance(loss, Poisson) and not y.any():
-        raise ValueError("y has only counts of 0, so that no fit is the best: its logarithm is not bounded; use l2 > 0")
+    if losses.has_log_link(loss) and not y.any():
+        raise ValueError(
+            "y has only targets of 0, so that no fit is the best: its logarithm is not bounded; use l2 > 0"
+        )

@@ -18,13 +18,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._solve import solve
-from ..certificates.polish import fuse
 from ..certificates.trace import Result, Status, Trace
-from ..losses import Logistic, Poisson
+from ..losses import Logistic, has_log_link
 from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import Solver
 from ._choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
+from ._exact import with_exact_structure
 from ._null_model import null_unless_better
 from ._types import LossLike, SolverLike
 
@@ -36,8 +36,10 @@ NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 
 def response(loss: tuple, z: np.ndarray) -> np.ndarray:
-    """The expected target: the exponential of z for counts, the probability of +1 for the logistic loss, else z."""
-    if isinstance(loss, Poisson):
+    """The expected target: the exponential of z for losses with a logarithmic link, the probability of +1 for the
+    logistic loss, else z.
+    """
+    if has_log_link(loss):
         return np.exp(z)
     return expit(z) if isinstance(loss, Logistic) else z
 
@@ -85,8 +87,8 @@ class SignalModel(BaseEstimator, ABC):
         result, choice = attempts.best, attempts.choice
         if self._is_auto and not gap_of(result) <= self.tol:
             result = null_unless_better(problem, result, has_intercept=False)
-        elif choice.solver.exact_v and result.status is not Status.diverged and not _is_exact(problem, result):
-            result = fuse(problem, result, self.tol)
+        elif result.status is not Status.diverged:
+            result, _ = with_exact_structure(problem, result, self.tol)
         return _outcome(problem, result, choice, constant)
 
     def _solved_by(self, problem: Problem, solver: Solver, start: Result | None) -> Result:
@@ -175,17 +177,6 @@ def _outcome(problem: Problem, result: Result, choice: Choice, constant: float) 
     objective = found.primal + constant
     with_constant = found.gap / objective if constant > 0.0 and objective > 0.0 else math.inf
     return Outcome(result, choice, objective, min(found.relative_gap, with_constant))
-
-
-def _is_exact(problem: Problem, result: Result) -> bool:
-    """Whether ``A w`` is 0, up to rounding where a row has more than two entries, wherever v is."""
-    if result.certificate is not None and result.certificate.primal_residual == 0.0:  # v is A w, as in direct methods
-        return True
-    fused = result.v == 0.0
-    apart = np.abs(problem.times_A(result.w_average))[fused]
-    entries = problem.A.data.size // max(problem.m, 1)
-    rounding = 0.0 if entries <= 2 else 1e-12 * np.abs(problem.A.data).max() * np.abs(result.w_average).max()
-    return bool((apart <= rounding).all())
 
 
 def _raised(trace: Trace, constant: float) -> Trace:

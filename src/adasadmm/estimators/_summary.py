@@ -27,6 +27,8 @@ def describe(model: FittedModel) -> str:
     names = [f"class {label}: " for label in getattr(model, "classes_", ())] if len(coefs) > 1 else [""]
     for fact in (*_groups(model), *_solvers(model), *_endings(model)):
         lines.extend(name + of_class for name, of_class in zip(names, fact, strict=True))
+    if hasattr(model, "coef_penalized_"):
+        lines.append("coefficients estimated again without the penalty; objective and gap are those of coef_penalized_")
     return "\n".join(lines)
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.optimize import LinearConstraint
 
-from ..graphs import Graph
+from ..graphs import Graph, LatentGroups
 from ..solvers import Solver
 from ..sources import Source
 
 __all__ = [
+    "BoundsLike",
+    "ConstraintsLike",
     "Eta",
     "FittedModel",
     "Folds",
@@ -23,12 +26,14 @@ __all__ = [
     "MatrixLike",
     "Parameters",
     "PenaltyLike",
+    "PerRow",
     "RandomState",
     "RowsLike",
     "ScoringLike",
     "SolverLike",
     "StructureMatrix",
     "ValidRows",
+    "WeightsLike",
 ]
 
 MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix  # also data frames
@@ -39,7 +44,12 @@ PenaltyLike: TypeAlias = str | tuple
 SolverLike: TypeAlias = str | Solver
 Eta: TypeAlias = str | float | tuple  # "auto", a number, or the named tuple of a step size
 RandomState: TypeAlias = int | np.random.RandomState | None
-StructureMatrix: TypeAlias = str | MatrixLike | tuple[MatrixLike, Sequence] | Callable[[int], MatrixLike]
+BoundsLike: TypeAlias = tuple | Mapping[Any, tuple] | None
+ConstraintsLike: TypeAlias = tuple | LinearConstraint | None
+WeightsLike: TypeAlias = str | npt.ArrayLike | None
+StructureMatrix: TypeAlias = (
+    str | MatrixLike | LatentGroups | tuple[MatrixLike, Sequence] | Callable[[int], MatrixLike | LatentGroups]
+)
 
 
 class NetworkxGraph(Protocol):
@@ -60,6 +70,16 @@ Folds: TypeAlias = int | Splitter | Iterable[tuple] | None
 ScoringLike: TypeAlias = str | Callable[..., float] | None
 
 
+class PerRow(NamedTuple):
+    """What is known of each row beside X and y; None stands for weights of 1, and for offsets of 0."""
+
+    weight: np.ndarray | None = None
+    offset: np.ndarray | None = None
+
+    def taken(self, rows: np.ndarray) -> PerRow:
+        return PerRow(*(None if values is None else values[rows] for values in self))
+
+
 class Parameters(Protocol):
     """The constructor parameters from which one linear function is fitted."""
 
@@ -74,6 +94,7 @@ class Parameters(Protocol):
     average: str
     shuffle: bool
     fit_intercept: bool
+    refit: str
     verbose: int
 
 

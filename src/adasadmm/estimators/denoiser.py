@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..graphs.structures import grid_rows
-from ..linalg.matrices import CSR
+from ..linalg.matrices import CSR, to_scipy
 from ..penalties import L1
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
 from ._fitting import as_loss
 from ._series import as_targets, as_weights, check_attained, selection
 from ._signals import FUSED, SignalModel, response
+from ._structure import Structure, extended
 from ._types import LossLike, SolverLike
 
 __all__ = ["TotalVariationDenoiser"]
@@ -30,9 +32,9 @@ class TotalVariationDenoiser(SignalModel):
 
     With one value w for each pixel, the model minimises::
 
-        mean loss + l2/2 |w|^2 + alpha sum |w_i - w_j|,
+        mean loss + l2/2 |w|^2 + alpha ((1 - l1_ratio) sum |w_i - w_j| + l1_ratio |w|_1),
 
-    where the sum is over all pairs of neighbours along each axis: the anisotropic total variation.
+    where the first sum is over all pairs of neighbours along each axis: the anisotropic total variation.
 
     Parameters
     ----------
@@ -45,6 +47,9 @@ class TotalVariationDenoiser(SignalModel):
         for binary images.
     l2 : float, default=0.0
         The strength of the ridge, which shrinks the values to 0.
+    l1_ratio : float, default=0.0
+        Share of the L1 norm of the values in the penalty, between 0 and 1: above 0, the background of a sparse image
+        becomes exactly 0.
     channel_axis : int, default=None
         The axis of the channels of a colour image. Each channel is denoised on its own, with the same ``alpha``. None
         if the image has no channels: then all axes are directions in space.
@@ -61,8 +66,8 @@ class TotalVariationDenoiser(SignalModel):
     Attributes
     ----------
     image_ : ndarray of the image's shape
-        The denoised image. For the Poisson loss the expected counts, which are ``exp(coef_)``; for the logistic loss
-        the probability of the label 1; else ``coef_``.
+        The denoised image. For losses with a logarithmic link, such as Poisson's, the expected counts or amounts, which
+        are ``exp(coef_)``; for the logistic loss the probability of the label 1; else ``coef_``.
     coef_ : ndarray of the image's shape
         The fitted values w. Inside a piece they are equal to the last bit.
     labels_ : ndarray of int of the image's shape
@@ -120,7 +125,11 @@ class TotalVariationDenoiser(SignalModel):
 
     __metadata_request__fit: ClassVar[dict] = {"image": UNUSED}  # it stands where other estimators have X
 
-    _parameter_constraints: ClassVar[dict] = {**SignalModel._parameter_constraints, "channel_axis": [Integral, None]}
+    _parameter_constraints: ClassVar[dict] = {
+        **SignalModel._parameter_constraints,
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "channel_axis": [Integral, None],
+    }
 
     def __init__(
         self,
@@ -128,6 +137,7 @@ class TotalVariationDenoiser(SignalModel):
         loss: LossLike = "squared",
         *,
         l2: float = 0.0,
+        l1_ratio: float = 0.0,
         channel_axis: int | None = None,
         solver: SolverLike = "auto",
         max_iter: int | None = None,
@@ -218,7 +228,8 @@ class TotalVariationDenoiser(SignalModel):
         check_attained(y, loss, self.l2)
         self.alpha_ = 1.0 / total if self.alpha is None else float(self.alpha)
         X = selection(None, len(y))
-        return Problem(X, y, loss=loss, penalty=L1(self.alpha_), A=A, gamma=self.l2, sample_weight=weight)
+        whole = extended(Structure(to_scipy(A), L1(self.alpha_)), self.l1_ratio, None)
+        return Problem(X, y, loss=loss, penalty=whole.penalty, A=whole.A, gamma=self.l2, sample_weight=weight)
 
     # --- the pieces --------------------------------------------------------------------------------------------------
 

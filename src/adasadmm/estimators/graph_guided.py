@@ -11,9 +11,9 @@ from ..penalties import L1
 from ..sources import Source
 from ._base import LinearModel, keep_parameters
 from ._classifier import LinearClassifier
-from ._fitting import Structure
 from ._regressor import LinearRegressor
-from ._types import Eta, GraphLike, LossLike, RandomState, SolverLike, ValidRows
+from ._structure import Structure
+from ._types import BoundsLike, Eta, GraphLike, LossLike, RandomState, SolverLike, ValidRows, WeightsLike
 
 __all__ = ["GraphGuidedClassifier", "GraphGuidedRegressor"]
 
@@ -42,10 +42,11 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
 
     The model minimises::
 
-        mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|.
+        mean loss + l2/2 |w|^2 + alpha ((1 - l1_ratio) sum_edges weight_ij |w_i - w_j| + l1_ratio |w|_1).
 
-    The penalty draws the coefficients of neighbours towards each other and makes many of them equal (`clusters_`). The
-    intercept is not penalised. More than two classes are fitted one against the rest.
+    The penalty draws the coefficients of neighbours towards each other and makes many of them equal (`clusters_`); with
+    ``l1_ratio > 0``, many of them 0. The intercept is not penalised. More than two classes are fitted one against the
+    rest.
 
     Parameters
     ----------
@@ -65,10 +66,32 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     loss : {"hinge", "squared_hinge", "logistic"} or loss, default="hinge"
         The loss; `adasadmm.losses` has the formulas. Probabilities need ``"logistic"``.
     alpha : float, default=None
-        Strength of the graph penalty; larger values fuse more coefficients. None means 1 divided by the sum of the
+        Strength of the penalty; larger values fuse more coefficients. None means 1 divided by the sum of the
         weights, which is 1/n without weights, as in the paper.
     l2 : float, default=None
         Strength of the ridge penalty. None means the same default as for ``alpha``.
+    l1_ratio : float, default=0.0
+        Share of the L1 norm of the coefficients in the penalty, between 0 and 1: 0 is the fused lasso, 1 the lasso, and
+        between them is the sparse fused lasso. It is not scikit-learn's elastic net: ``ElasticNet(a, l1_ratio=r)`` is
+        ``alpha=a*r, l2=a*(1 - r), l1_ratio=1`` here, and a lasso needs ``l2=0``.
+    positive : bool, default=False
+        Constrain the coefficients, but not the intercept, to be at least 0.
+    bounds : pair of float or array-like, or dict, default=None
+        ``(lower, upper)`` for all coefficients, as numbers or arrays of shape (d,); or a dict from feature name (from
+        feature number, if X has no names) to such a pair of numbers. None, or infinite, is no bound. The fitted
+        coefficients satisfy the bounds exactly, and ``dual_gap_`` is that of these coefficients.
+    weights : "adaptive" or array-like, default=None
+        Weights of the terms of the penalty: an entry for each edge, and optionally one for each feature after them, for
+        the sparse part (with ``l1_ratio=1`` for each feature alone). They multiply the weights of the graph.
+        ``"adaptive"`` penalises a difference, or a coefficient, the more the smaller it is in a ridge fit: by
+        ``1/max(|difference|, 1e-4 max |difference|)^weights_power``, scaled to a mean of 1. The strength of the ridge
+        is chosen by generalised cross-validation.
+    weights_power : float, default=1.0
+        The exponent of adaptive weights.
+    refit : {"none", "clusters"}, default="none"
+        ``"clusters"`` estimates the coefficients again without the structural and the L1 penalty, with one
+        coefficient for each group of fused features, and without the features that were dropped; ridge, bounds and
+        constraints stay. The penalised coefficients are kept in ``coef_penalized_``, and ``dual_gap_`` is theirs.
     solver : {"auto", "alm", "ipm", "admm", "ada-diag", "ada-full", "sadmm"} or Solver, default="auto"
         ``"auto"`` chooses a method by the shape of the problem, runs it until the relative duality gap falls below
         ``tol``, tries another one if it does not, and warns if both fail; ``solver_`` and ``solver_reason_`` say what
@@ -128,6 +151,8 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         Group of each feature: features connected by edges with equal coefficients share a number. Coefficients count as
         equal if they differ by at most a thousandth of the largest one; if the structure was made exact (see ``tol``),
         only if they are identical.
+    coef_penalized_, intercept_penalized_ : ndarray
+        The penalised fit, if ``refit="clusters"``.
     n_iter_ : int
         Number of epochs, or of iterations of `ALM` and `ADMM`; the largest over the classes.
     dual_gap_ : float or ndarray of shape (n_classes,)
@@ -175,6 +200,12 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         loss: LossLike = "hinge",
         alpha: float | None = None,
         l2: float | None = None,
+        l1_ratio: float = 0.0,
+        positive: bool = False,
+        bounds: BoundsLike = None,
+        weights: WeightsLike = None,
+        weights_power: float = 1.0,
+        refit: str = "none",
         solver: SolverLike = "auto",
         eta: Eta = "auto",
         beta: Eta = "auto",
@@ -199,20 +230,22 @@ class GraphGuidedRegressor(GraphGuided, LinearRegressor):
 
     The model minimises::
 
-        mean loss + l2/2 |w|^2 + alpha sum_edges weight_ij |w_i - w_j|.
+        mean loss + l2/2 |w|^2 + alpha ((1 - l1_ratio) sum_edges weight_ij |w_i - w_j| + l1_ratio |w|_1).
 
-    The penalty draws the coefficients of neighbours towards each other and makes many of them equal (`clusters_`). The
-    intercept is not penalised.
+    The penalty draws the coefficients of neighbours towards each other and makes many of them equal (`clusters_`); with
+    ``l1_ratio > 0``, many of them 0. The intercept is not penalised.
 
     Parameters
     ----------
     graph : str, tuple, array-like, sparse matrix, Graph, networkx graph, callable or path, default="glasso"
         The graph over the features, as for `GraphGuidedClassifier`.
-    loss : {"squared", "huber", "epsilon_insensitive", "quantile", "poisson"} or loss, default="squared"
-        The loss; `adasadmm.losses` has the formulas. ``"poisson"`` has a log link. A name uses the default settings of
-        the loss; to change them give the object, for example ``Huber(delta=2.0)``.
-    alpha, l2, solver, eta, beta, a, max_iter, tol, batch_size, average, shuffle, fit_intercept, warm_start, \
-random_state, n_jobs, verbose
+    loss : {"squared", "huber", "epsilon_insensitive", "quantile", "poisson", "gamma", "tweedie", \
+"negative_binomial"} or loss, default="squared"
+        The loss; `adasadmm.losses` has the formulas. The last four have a logarithmic link: `predict` returns the
+        exponential of the linear function. A name uses the default settings of the loss; to change them give the
+        object, for example ``Huber(delta=2.0)`` or ``Tweedie(power=1.7)``.
+    alpha, l2, l1_ratio, positive, bounds, weights, weights_power, refit, solver, eta, beta, a, max_iter, tol, \
+batch_size, average, shuffle, fit_intercept, warm_start, random_state, n_jobs, verbose
         As for `GraphGuidedClassifier`. ``n_jobs`` has no effect, since there is one linear function.
 
     Attributes
@@ -261,6 +294,12 @@ random_state, n_jobs, verbose
         loss: LossLike = "squared",
         alpha: float | None = None,
         l2: float | None = None,
+        l1_ratio: float = 0.0,
+        positive: bool = False,
+        bounds: BoundsLike = None,
+        weights: WeightsLike = None,
+        weights_power: float = 1.0,
+        refit: str = "none",
         solver: SolverLike = "auto",
         eta: Eta = "auto",
         beta: Eta = "auto",

@@ -23,7 +23,21 @@ from ._alpha_max import alpha_max
 from ._base import keep_parameters
 from ._classifier import LinearClassifier
 from ._regressor import LinearRegressor
-from ._types import Eta, Folds, GraphLike, LossLike, MatrixLike, RandomState, ScoringLike, SolverLike, ValidRows
+from ._structure import with_strength
+from ._types import (
+    BoundsLike,
+    Eta,
+    Folds,
+    GraphLike,
+    LossLike,
+    MatrixLike,
+    PerRow,
+    RandomState,
+    ScoringLike,
+    SolverLike,
+    ValidRows,
+    WeightsLike,
+)
 from .graph_guided import GraphGuided
 
 __all__ = ["GraphGuidedClassifierCV", "GraphGuidedRegressorCV"]
@@ -57,20 +71,25 @@ class _PathCV(GraphGuided):
         self,
         X: ValidRows | Source,
         targets: list[np.ndarray],
-        sample_weight: np.ndarray | None,
+        per_row: PerRow,
         checkpoint: Checkpoint | None,
         resume: bool,
     ) -> list[_fitting.Fit]:
         """Choose alpha and l2 on folds, then fit along the path on all rows and keep the chosen point."""
+        sample_weight = per_row.weight
+        self._has_offset = per_row.offset is not None
         if checkpoint is not None or resume:
             raise ValueError("a cross-validated search keeps no checkpoints: use one in the fit of the plain estimator")
         if isinstance(X, Source):
             raise ValueError("cross-validation needs rows in memory: choose alpha on a sample of the source")
         total = float(len(targets[0]) if sample_weight is None else sample_weight.sum())
         l2s = np.array([1.0 / total]) if self.l2s is None else _strengths("l2s", self.l2s)
-        structure = self._structure(X, 1.0, sample_weight)
+        structures = self._structures(X, 1.0, per_row, targets)
         rows, seed = as_rows(X), self._seed()
-        problems = [_fitting.problem_of(self, rows, y, sample_weight, structure, l2s.min()) for y in targets]
+        problems = [
+            _fitting.problem_of(self, rows, y, per_row, structure, l2s.min())
+            for y, structure in zip(targets, structures, strict=True)
+        ]
         self.alphas_ = self._alphas(problems)
         y = self._labels(targets)
         cv = self._few_folds(y) if self.cv is None else self.cv
@@ -78,14 +97,14 @@ class _PathCV(GraphGuided):
         if self.rule == "1se" and len(folds) < 2:
             raise ValueError('rule="1se" needs at least 2 folds to compute a standard error, cv gives 1')
         scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold_scores)(X, targets, sample_weight, l2, fold, seed) for l2 in l2s for fold in folds
+            delayed(self._fold_scores)(X, targets, per_row, l2, fold, seed) for l2 in l2s for fold in folds
         )
         self.cv_scores_ = np.array(scores).reshape(len(l2s), len(folds), len(self.alphas_)).transpose(0, 2, 1)
         self.l2_, self.alpha_, chosen = self._choose(l2s)
         paths = [self._path(problem_with(p, self.l2_, self.fit_intercept), self.alphas_, seed) for p in problems]
         self.coef_path_ = np.array([[fit.coef for fit in path] for path in paths])
         fits = [path[chosen] for path in paths]
-        _fitting.warn_unless_converged(fits, self.tol)
+        _fitting.warn_unless_converged(fits, self)
         self._set_fitted(fits)
         return fits
 
@@ -98,14 +117,14 @@ class _PathCV(GraphGuided):
         """The alphas in decreasing order: as given, or a geometric grid that starts where everything is fused."""
         if not isinstance(self.alphas, Integral):
             return np.sort(_strengths("alphas", self.alphas))[::-1]
-        top = max(alpha_max(problem, self.graph_) for problem in problems)
+        top = max(map(alpha_max, problems))
         return np.geomspace(top, top * self.eps, int(self.alphas))
 
     def _path(self, problem: Problem, alphas: np.ndarray, seed: int) -> list[_fitting.Fit]:
         """The fit at each alpha, warm-started from the previous one."""
         fits: list[_fitting.Fit] = []
         for alpha in alphas:
-            penalty = problem.penalty._replace(nu=float(alpha))
+            penalty = with_strength(problem.penalty, alpha)
             start = fits[-1].result if fits else None
             fits.append(_fitting.fit_one(self, problem.with_penalty(penalty), seed, start))
         return fits
@@ -114,27 +133,28 @@ class _PathCV(GraphGuided):
         self,
         X: ValidRows,
         targets: list[np.ndarray],
-        sample_weight: np.ndarray | None,
+        per_row: PerRow,
         l2: float,
         fold: tuple[np.ndarray, np.ndarray],
         seed: int,
     ) -> list[float]:
         """The score on the held-out rows, for each alpha."""
         train, test = fold
-        weight = None if sample_weight is None else sample_weight[train]
+        fitted_to, held_out = per_row.taken(train), per_row.taken(test)
         model = clone(self)
         known = ("classes_", "n_features_in_", "feature_names_in_")
         model.__dict__.update({k: v for k, v in self.__dict__.items() if k in known})
-        structure = model._structure(X[train], 1.0, weight)
+        structures = model._structures(X[train], 1.0, fitted_to, [y[train] for y in targets])
         model.__dict__.pop("feature_names_in_", None)  # the graph may use names, but the held-out rows have none
         rows = as_rows(X[train])
         paths = [
-            self._path(_fitting.problem_of(self, rows, y[train], weight, structure, l2), self.alphas_, seed)
-            for y in targets
+            self._path(_fitting.problem_of(self, rows, y[train], fitted_to, structure, l2), self.alphas_, seed)
+            for y, structure in zip(targets, structures, strict=True)
         ]
         y_test = self._labels([y[test] for y in targets])
         scorer = check_scoring(self, self.scoring)
-        keywords = {} if sample_weight is None else {"sample_weight": sample_weight[test]}
+        keywords = {} if held_out.weight is None else {"sample_weight": held_out.weight}
+        model._default_offset = held_out.offset  # a scorer calls predict with X alone
         scores = []
         for fits in zip(*paths, strict=True):
             model._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
@@ -203,8 +223,8 @@ class GraphGuidedClassifierCV(_PathCV, LinearClassifier):
         Score to maximise, as in scikit-learn. None means the accuracy.
     n_jobs : int, default=None
         Number of folds fitted in parallel threads, as in scikit-learn: None means 1, -1 all cores.
-    loss, solver, eta, beta, a, max_iter, tol, batch_size, average, shuffle, fit_intercept, class_weight, \
-warm_start, random_state, verbose
+    l1_ratio, positive, bounds, weights, weights_power, refit, loss, solver, eta, beta, a, max_iter, tol, batch_size, \
+average, shuffle, fit_intercept, class_weight, warm_start, random_state, verbose
         As for `GraphGuidedClassifier`.
 
     Attributes
@@ -250,6 +270,12 @@ solver_, solver_reason_, trace_, n_features_in_, feature_names_in_
         cv: Folds = None,
         rule: str = "best",
         scoring: ScoringLike = None,
+        l1_ratio: float = 0.0,
+        positive: bool = False,
+        bounds: BoundsLike = None,
+        weights: WeightsLike = None,
+        weights_power: float = 1.0,
+        refit: str = "none",
         loss: LossLike = "hinge",
         solver: SolverLike = "auto",
         eta: Eta = "auto",
@@ -279,8 +305,8 @@ class GraphGuidedRegressorCV(_PathCV, LinearRegressor):
         As for `GraphGuidedClassifierCV`.
     scoring : str or callable, default=None
         Score to maximise, as in scikit-learn. None means R^2.
-    loss, solver, eta, beta, a, max_iter, tol, batch_size, average, shuffle, fit_intercept, warm_start, random_state, \
-verbose
+    l1_ratio, positive, bounds, weights, weights_power, refit, loss, solver, eta, beta, a, max_iter, tol, batch_size, \
+average, shuffle, fit_intercept, warm_start, random_state, verbose
         As for `GraphGuidedRegressor`.
 
     Attributes
@@ -315,6 +341,12 @@ solver_reason_, trace_, n_features_in_, feature_names_in_
         cv: Folds = None,
         rule: str = "best",
         scoring: ScoringLike = None,
+        l1_ratio: float = 0.0,
+        positive: bool = False,
+        bounds: BoundsLike = None,
+        weights: WeightsLike = None,
+        weights_power: float = 1.0,
+        refit: str = "none",
         loss: LossLike = "squared",
         solver: SolverLike = "auto",
         eta: Eta = "auto",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,9 +14,20 @@ from ..penalties import L1, GroupL2
 from ..sources import Source
 from ._base import LinearModel, keep_parameters
 from ._classifier import LinearClassifier
-from ._fitting import Structure
 from ._regressor import LinearRegressor
-from ._types import Eta, LossLike, PenaltyLike, RandomState, SolverLike, StructureMatrix, ValidRows
+from ._structure import Structure
+from ._types import (
+    BoundsLike,
+    ConstraintsLike,
+    Eta,
+    LossLike,
+    PenaltyLike,
+    RandomState,
+    SolverLike,
+    StructureMatrix,
+    ValidRows,
+    WeightsLike,
+)
 
 __all__ = ["StructuredClassifier", "StructuredRegressor"]
 
@@ -28,14 +39,19 @@ class _Structured(LinearModel):
 
     A: StructureMatrix
     penalty: PenaltyLike
+    constraints: ConstraintsLike
+    _latent: graphs.LatentGroups | None
 
     def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
         A, groups = self._matrix(X.shape[1])
         self.graph_ = graphs.chain(X.shape[1]) if isinstance(self.A, str) and self.A == "chain" else None
+        return Structure(A, self._own_penalty(alpha, groups), None if self._latent is None else self._latent.copies)
+
+    def _own_penalty(self, alpha: float, groups: Sequence | None) -> Any:
         if not isinstance(self.penalty, str):
-            return Structure(A, self.penalty)
+            return self.penalty
         if self.penalty == "l1":
-            return Structure(A, L1(alpha))
+            return L1(alpha)
         if self.penalty != "group":
             raise ValueError(f"penalty must be 'l1', 'group' or a penalty, got {self.penalty!r}")
         if groups is None:
@@ -43,7 +59,7 @@ class _Structured(LinearModel):
                 'penalty="group" needs the groups of rows of A: give A=(matrix, groups), '
                 "for example from graphs.overlapping_groups"
             )
-        return Structure(A, GroupL2(alpha, groups))
+        return GroupL2(alpha, groups)
 
     def _matrix(self, d: int) -> tuple[sp.csr_array, Sequence | None]:
         """A as a sparse matrix, and the groups of its rows if they are given."""
@@ -54,11 +70,29 @@ class _Structured(LinearModel):
                 raise ValueError(f"A must be one of {names}, a matrix or a callable, got {given!r}")
             given = MATRICES[given]
         made = given(d) if callable(given) else given
+        self._latent = made if isinstance(made, graphs.LatentGroups) else None
+        if self._latent is not None:
+            features, copies = self._latent.copies.shape
+            if features != d:
+                raise ValueError(f"latent groups must be over the {d} features, got groups over {features}")
+            return sp.eye_array(copies, format="csr"), self._latent.rows
         matrix, groups = made if isinstance(made, tuple) else (made, None)
         A = to_scipy(as_csr(matrix, "A"))
         if A.shape[1] != d:
             raise ValueError(f"A must have a column for each of the {d} features, got shape {A.shape}")
         return A, groups
+
+    def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
+        self.__dict__.pop("latent_coef_", None)
+        if self._latent is not None:
+            by_group = [self._latent.by_group(latent) for latent in coefs]
+            self.latent_coef_ = by_group[0] if len(by_group) == 1 else by_group
+            coefs = [self._latent.copies @ latent for latent in coefs]
+        super()._set_coefficients(coefs, intercepts)
+
+    def _fitted_at(self, w: np.ndarray) -> dict:
+        fitted = super()._fitted_at(w)
+        return fitted if self._latent is None else fitted | {"coef_": fitted["coef_"] @ self._latent.copies.T}
 
     def _penalty_is_given(self) -> bool:
         return not isinstance(self.penalty, str)
@@ -69,22 +103,30 @@ class StructuredClassifier(_Structured, LinearClassifier):
 
     The model minimises::
 
-        mean loss + l2/2 |w|^2 + penalty(A w).
+        mean loss + l2/2 |w|^2 + (1 - l1_ratio) penalty(A w) + l1_ratio alpha |w|_1.
 
     The intercept is not penalised. More than two classes are fitted one against the rest.
 
     Parameters
     ----------
-    A : {"chain", "trend"}, matrix of shape (m, d), (matrix, groups) or callable, default="chain"
+    A : {"chain", "trend"}, matrix of shape (m, d), (matrix, groups), LatentGroups or callable, default="chain"
         The matrix A, dense or sparse. ``"chain"`` takes first differences of consecutive coefficients, which the L1
         penalty makes piecewise constant; ``"trend"`` takes second differences, for piecewise linear coefficients. A
         callable takes the number of features d and returns A. ``groups`` lists the rows of A in each group; see
-        `adasadmm.graphs.overlapping_groups`.
+        `adasadmm.graphs.overlapping_groups`. With `adasadmm.graphs.latent_groups` each group has coefficients of its
+        own, to which the penalty, ``l2`` and ``l1_ratio`` apply; ``coef_`` is their sum.
     penalty : {"l1", "group"} or penalty, default="l1"
         ``"l1"`` is ``alpha |A w|_1``; ``"group"`` is ``alpha`` times the sum of the Euclidean norms of the groups of
-        ``A w``. A penalty of `adasadmm.penalties`, or your own, is used as it is, and ``alpha`` has no effect.
-    loss, alpha, l2, solver, eta, beta, a, max_iter, tol, batch_size, average, shuffle, fit_intercept, class_weight, \
-warm_start, random_state, n_jobs, verbose
+        ``A w``. A penalty of `adasadmm.penalties`, or your own, is used as it is: ``alpha`` has no effect, and
+        ``l1_ratio`` must be 0.
+    constraints : (C, lower, upper) or scipy.optimize.LinearConstraint, default=None
+        ``lower <= C w <= upper`` for a matrix C of shape (k, d), dense or sparse; the ends are numbers or arrays of
+        shape (k,), None or infinite where there is none. Monotone coefficients, for example, are
+        ``(graphs.difference(d), None, 0)`` or ``(graphs.difference(d), 0, None)``. The intercept is not constrained.
+    weights : "adaptive" or array-like, default=None
+        As for `GraphGuidedClassifier`, with an entry for each row of A, or for each group if ``penalty="group"``.
+    loss, alpha, l2, l1_ratio, positive, bounds, weights_power, refit, solver, eta, beta, a, max_iter, tol, \
+batch_size, average, shuffle, fit_intercept, class_weight, warm_start, random_state, n_jobs, verbose
         As for `GraphGuidedClassifier`.
 
     Attributes
@@ -96,6 +138,8 @@ feature_names_in_
         Edges of the chain if ``A="chain"``, otherwise None.
     clusters_ : ndarray of shape (d,) or (n_classes, d)
         Group of each feature, as for `GraphGuidedClassifier`; only if ``A="chain"``.
+    latent_coef_ : csr_array of shape (n_groups, d), or a list with one for each class
+        The coefficients of each latent group; only if A is from `adasadmm.graphs.latent_groups`.
 
     See Also
     --------
@@ -117,6 +161,7 @@ feature_names_in_
         **LinearClassifier._parameter_constraints,
         "A": "no_validation",
         "penalty": "no_validation",
+        "constraints": "no_validation",
     }
 
     def __init__(
@@ -127,6 +172,13 @@ feature_names_in_
         loss: LossLike = "hinge",
         alpha: float | None = None,
         l2: float | None = None,
+        l1_ratio: float = 0.0,
+        positive: bool = False,
+        bounds: BoundsLike = None,
+        constraints: ConstraintsLike = None,
+        weights: WeightsLike = None,
+        weights_power: float = 1.0,
+        refit: str = "none",
         solver: SolverLike = "auto",
         eta: Eta = "auto",
         beta: Eta = "auto",
@@ -151,25 +203,26 @@ class StructuredRegressor(_Structured, LinearRegressor):
 
     The model minimises::
 
-        mean loss + l2/2 |w|^2 + penalty(A w).
+        mean loss + l2/2 |w|^2 + (1 - l1_ratio) penalty(A w) + l1_ratio alpha |w|_1.
 
     The intercept is not penalised.
 
     Parameters
     ----------
-    A, penalty
+    A, penalty, constraints, weights
         As for `StructuredClassifier`.
-    loss : {"squared", "huber", "epsilon_insensitive", "quantile", "poisson"} or loss, default="squared"
+    loss : {"squared", "huber", "epsilon_insensitive", "quantile", "poisson", "gamma", "tweedie", \
+"negative_binomial"} or loss, default="squared"
         As for `GraphGuidedRegressor`.
-    alpha, l2, solver, eta, beta, a, max_iter, tol, batch_size, average, shuffle, fit_intercept, warm_start, \
-random_state, n_jobs, verbose
+    alpha, l2, l1_ratio, positive, bounds, weights_power, refit, solver, eta, beta, a, max_iter, tol, batch_size, \
+average, shuffle, fit_intercept, warm_start, random_state, n_jobs, verbose
         As for `GraphGuidedClassifier`. ``n_jobs`` has no effect, since there is one linear function.
 
     Attributes
     ----------
     coef_, intercept_, n_iter_, dual_gap_, status_, solver_, solver_reason_, trace_, n_features_in_, feature_names_in_
         As for `GraphGuidedRegressor`.
-    graph_, clusters_
+    graph_, clusters_, latent_coef_
         As for `StructuredClassifier`.
 
     See Also
@@ -193,6 +246,7 @@ random_state, n_jobs, verbose
         **LinearRegressor._parameter_constraints,
         "A": "no_validation",
         "penalty": "no_validation",
+        "constraints": "no_validation",
     }
 
     def __init__(
@@ -203,6 +257,13 @@ random_state, n_jobs, verbose
         loss: LossLike = "squared",
         alpha: float | None = None,
         l2: float | None = None,
+        l1_ratio: float = 0.0,
+        positive: bool = False,
+        bounds: BoundsLike = None,
+        constraints: ConstraintsLike = None,
+        weights: WeightsLike = None,
+        weights_power: float = 1.0,
+        refit: str = "none",
         solver: SolverLike = "auto",
         eta: Eta = "auto",
         beta: Eta = "auto",

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
@@ -17,12 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from .. import losses
 from ..certificates.trace import Result
 from ..graphs.structures import difference_rows
-from ..losses import Logistic, Poisson
+from ..losses import Logistic
 from ..penalties import L1
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
 from ._curves import Curve
 from ._fitting import as_loss
+from ._predicting import explained_deviance, has_deviance
 from ._series import Series, as_targets, as_times, as_weights, check_attained, selection, series_of
 from ._signals import FUSED, SignalModel, response
 from ._types import LossLike, SolverLike
@@ -52,9 +53,9 @@ class TrendFilter(RegressorMixin, SignalModel):
         ``alpha = lambda / n``. None is ``h^order / n``, with n the sum of the weights and h the median distance.
     loss : str or loss, default="squared"
         ``"squared"``; ``"huber"`` or ``"quantile"`` where there are outliers (``Quantile(q)`` for other quantiles than
-        the median), ``"epsilon_insensitive"``; ``"poisson"`` for counts, where w is the logarithm of the rate;
-        ``"logistic"``, ``"hinge"`` or ``"squared_hinge"`` for labels 0 and 1, or -1 and +1. Or a loss of
-        `adasadmm.losses`, or one of your own.
+        the median), ``"epsilon_insensitive"``; ``"poisson"`` and ``"negative_binomial"`` for counts, ``"gamma"`` and
+        ``"tweedie"`` for amounts, where w is the logarithm of the mean; ``"logistic"``, ``"hinge"`` or
+        ``"squared_hinge"`` for labels 0 and 1, or -1 and +1. Or a loss of `adasadmm.losses`, or one of your own.
     l2 : float, default=0.0
         The strength of the ridge, which shrinks the values to 0.
     solver : str or solver, default="auto"
@@ -242,8 +243,8 @@ class TrendFilter(RegressorMixin, SignalModel):
         Returns
         -------
         ndarray of shape (n,)
-            The value of the curve; its exponential, the expected count, for the Poisson loss; the probability of the
-            label 1 for the logistic loss.
+            The value of the curve; its exponential, the expected target, for losses with a logarithmic link; the
+            probability of the label 1 for the logistic loss.
         """
         check_is_fitted(self)
         return response(as_loss(self.loss), self._curve.at(as_times(t)))
@@ -260,8 +261,8 @@ class TrendFilter(RegressorMixin, SignalModel):
         Returns
         -------
         float
-            R^2, the share of the variance that the predictions explain; for the Poisson loss the share D^2 of the
-            deviance; for labels the accuracy.
+            R^2, the share of the variance that the predictions explain; for losses with a logarithmic link the share
+            D^2 of the deviance; for labels the accuracy.
         """
         loss, predicted = as_loss(self.loss), self.predict(t)
         target = _as_column(as_targets(y, loss))
@@ -272,8 +273,8 @@ class TrendFilter(RegressorMixin, SignalModel):
         if losses.takes_labels(loss):
             middle = 0.5 if isinstance(loss, Logistic) else 0.0
             return float(accuracy_score(target > 0.0, predicted > middle, sample_weight=weight))
-        if isinstance(loss, Poisson) and np.ptp(target) > 0.0:  # D^2 is not defined for equal counts
-            return float(d2_tweedie_score(target, predicted, sample_weight=weight, power=1))
+        if has_deviance(loss):
+            return explained_deviance(loss, self._curve.at(as_times(t))[keep], target, weight)
         return float(r2_score(target, predicted, sample_weight=weight))
 
     def _size(self) -> str:

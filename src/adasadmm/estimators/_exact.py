@@ -1,0 +1,50 @@
+"""Exact structure: coefficients that the penalty fuses are equal, and those that it drops are 0, to the last bit."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .._solve import solve
+from ..certificates.contraction import contracted
+from ..certificates.polish import fuse
+from ..certificates.trace import Result
+from ..problem import Problem
+
+__all__ = ["with_exact_structure"]
+
+FURTHER = 0.1  # of the gap, to which the solver continues where the pattern that it shows costs too much
+MOST_ITERATIONS = 10
+
+
+def with_exact_structure(problem: Problem, result: Result, tol: float) -> tuple[Result, bool]:
+    """The result with exact structure, if that keeps its gap below ``tol``; and whether it has exact structure.
+
+    The pattern is that of v. The nearest point with this pattern serves if its gap is small enough. If it is not, the
+    solver continues for a few iterations, since the pattern of a better point is closer to that of the optimum. If that
+    does not help either, as with losses that have kinks, the best point with the pattern is computed, which takes
+    another run, on the clusters.
+    """
+    solver, found = result.run.solver, result.run.certify()
+    if not solver.exact_v:
+        return result, False
+    if found.primal_residual == 0.0:  # v is A w itself
+        return result, True
+    fused = fuse(problem, result, tol)
+    if fused is not result or not found.relative_gap <= tol:
+        return fused, fused is not result
+    goal = FURTHER * found.relative_gap
+    further = solve(problem, solver, start=result, tol=goal, epochs=MOST_ITERATIONS)
+    for attempt in (fuse, _on_clusters):
+        fused = attempt(problem, further, tol)
+        if fused is not further:
+            return dataclasses.replace(fused, trace=result.trace, epochs=result.epochs + further.epochs), True
+    return result, False
+
+
+def _on_clusters(problem: Problem, result: Result, tol: float) -> Result:
+    """The result at the best point with the pattern of its v; unchanged if that point misses ``tol``."""
+    small = contracted(problem, result.run.point.v)
+    if small is None:
+        return result
+    inner = solve(small.problem, result.run.solver, tol=0.5 * tol, start=small.start(result))
+    return fuse(problem, result, tol, small.expanded(inner.w_average))
