@@ -19,12 +19,14 @@ from adasadmm import (
     ElasticNet,
     EpsilonInsensitive,
     Full,
+    Gamma,
     GroupL2,
     Hinge,
     Huber,
     L2Ball,
     L2Squared,
     Logistic,
+    NegativeBinomial,
     NonNegative,
     Poisson,
     Problem,
@@ -33,7 +35,9 @@ from adasadmm import (
     Squared,
     SquaredHinge,
     Stack,
+    Tweedie,
     Zero,
+    losses,
     metrics,
     stepsizes,
 )
@@ -92,6 +96,9 @@ LOSSES = {
     "epsilon": EpsilonInsensitive(0.3),
     "quantile": Quantile(0.3),
     "poisson": Poisson(),
+    "gamma": Gamma(),
+    "tweedie": Tweedie(1.3),
+    "negative-binomial": NegativeBinomial(0.5),
 }
 PENALTIES = {  # each for v of length p
     "l1": lambda p: L1(0.05),
@@ -152,7 +159,9 @@ def rows_of_data(loss):
     y = rng.normal(size=N)
     if isinstance(loss, (Hinge, SquaredHinge, Logistic)):
         y = np.where(y > 0.0, 1.0, -1.0)
-    return X, np.round(np.exp(y)) if isinstance(loss, Poisson) else y
+    if losses.has_log_link(loss):
+        y = np.exp(y) if isinstance(loss, Gamma) else np.round(np.exp(y))
+    return X, y
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,6 +22,11 @@ VALUES = {
     "EpsilonInsensitive": lambda p, z, y: np.maximum(0, np.abs(z - y) - p.epsilon),
     "Quantile": lambda p, z, y: np.maximum(p.q * (y - z), (p.q - 1) * (y - z)),
     "Poisson": lambda p, z, y: np.exp(z) - y * z,
+    "Gamma": lambda p, z, y: z + y * np.exp(-z),
+    "Tweedie": lambda p, z, y: (
+        np.exp((2 - p.power) * z) / (2 - p.power) - y * np.exp((1 - p.power) * z) / (1 - p.power)
+    ),
+    "NegativeBinomial": lambda p, z, y: (y + 1 / p.alpha) * np.log1p(p.alpha * np.exp(z)) - y * z,
 }
 SLOPES = {
     "Hinge": lambda p, z, y: np.where(y * z < 1, -y, 0.0),
@@ -32,6 +37,9 @@ SLOPES = {
     "EpsilonInsensitive": lambda p, z, y: np.sign(z - y) * (np.abs(z - y) > p.epsilon),
     "Quantile": lambda p, z, y: np.where(z < y, -p.q, np.where(z > y, 1 - p.q, 0.0)),
     "Poisson": lambda p, z, y: np.exp(z) - y,
+    "Gamma": lambda p, z, y: 1 - y * np.exp(np.minimum(-z, 700.0)),  # a target of 0 must not meet infinity
+    "Tweedie": lambda p, z, y: np.exp((2 - p.power) * z) - y * np.exp(np.minimum((1 - p.power) * z, 700.0)),
+    "NegativeBinomial": lambda p, z, y: (np.exp(z) - y) / (1 + p.alpha * np.exp(z)),
 }
 
 
@@ -47,10 +55,11 @@ def loss_prox(loss, z, tau, y):
     """The u with 0 in ``loss'(u) + (u - z)/tau``: bisection between z and ``z - tau loss'(z)``, which enclose it."""
     other = z - tau * slope(loss, z, y)
     low, high = np.minimum(z, other), np.maximum(z, other)
-    for _ in range(100):
-        u = (low + high) / 2
-        right = u - z + tau * slope(loss, u, y) > 0
-        low, high = np.where(right, low, u), np.where(right, u, high)
+    with np.errstate(over="ignore"):  # an infinite slope has the right sign
+        for _ in range(100):
+            u = (low + high) / 2
+            right = u - z + tau * slope(loss, u, y) > 0
+            low, high = np.where(right, low, u), np.where(right, u, high)
     return (low + high) / 2
 
 

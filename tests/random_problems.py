@@ -20,16 +20,21 @@ from adasadmm import (
     L1,
     ElasticNet,
     EpsilonInsensitive,
+    Gamma,
     GroupL2,
     Hinge,
     Huber,
     Logistic,
+    NegativeBinomial,
+    NonNegative,
     Poisson,
     Problem,
     Quantile,
     Squared,
     SquaredHinge,
+    Stack,
     Status,
+    Tweedie,
     graphs,
     losses,
     solve,
@@ -39,9 +44,10 @@ TOL = 1e-3
 LOSSES = (
     *(Hinge(), SquaredHinge(), Logistic(), Squared(), Huber(0.7)),
     *(EpsilonInsensitive(0.2), Quantile(0.3), Poisson()),
+    *(Gamma(), Tweedie(1.6), NegativeBinomial(0.5)),
 )
-STRUCTURES = ("chain", "graph", "grid", "trend", "sparse", "elastic", "groups")
-NEEDS_RIDGE = (Logistic, Poisson)  # without one the minimum need not be attained
+STRUCTURES = ("chain", "graph", "grid", "trend", "sparse", "elastic", "groups", "overlapping", "bounded")
+NEEDS_RIDGE = (Logistic, Poisson, Gamma, Tweedie, NegativeBinomial)  # without one the minimum need not be attained
 DECADES = 6.0  # of the penalty around the strength at which it balances the loss
 
 
@@ -70,7 +76,8 @@ def random_case(number: int, largest: int = 400) -> Case:
     loss, structure = LOSSES[rng.integers(len(LOSSES))], STRUCTURES[rng.integers(len(STRUCTURES))]
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < rng.choice([0.2, 1.0]))
     X[:, rng.random(d) < rng.choice([0.0, 0.2])] = 0.0
-    y = _targets(loss, X @ _pieces(d, rng), rng)
+    z = X @ _pieces(d, rng)
+    y = references.random_targets(loss, rng, 0.3 * z if losses.has_log_link(loss) else z)
     gamma = 10.0 ** rng.uniform(-4.0, 0.0) if isinstance(loss, NEEDS_RIDGE) or rng.random() < 0.5 else 0.0
     weight = rng.integers(0, 3, size=n) + (rng.random(n) < 0.1) if rng.random() < 0.3 else None
     weight = None if weight is None or not weight.any() else weight.astype(float)
@@ -84,13 +91,6 @@ def random_case(number: int, largest: int = 400) -> Case:
 
 def _pieces(d: int, rng: np.random.Generator) -> np.ndarray:
     return np.repeat(rng.normal(size=d), 5)[:d]
-
-
-def _targets(loss: Any, z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    noisy = z + rng.normal(size=len(z))
-    if losses.takes_labels(loss):
-        return np.where(noisy > 0.0, 1.0, -1.0)
-    return rng.poisson(np.exp(np.clip(0.3 * z, -2.0, 2.0))).astype(float) if isinstance(loss, Poisson) else noisy
 
 
 def _structure(name: str, d: int, nu: float, rng: np.random.Generator) -> tuple[sp.csr_array, Any]:
@@ -112,7 +112,15 @@ def _structure(name: str, d: int, nu: float, rng: np.random.Generator) -> tuple[
             return sp.csr_array(sp.eye_array(d)), ElasticNet(nu, 0.5)
     size = min(d, 4)
     groups = [np.arange(first, min(first + size, d)) for first in range(0, d, size)]
-    return sp.csr_array(sp.eye_array(d)), GroupL2(nu, groups)
+    if name == "overlapping":
+        wider = [np.arange(group[0], min(group[-1] + 3, d)) for group in groups]
+        A, groups = graphs.overlapping_groups(wider, d)
+        return A, GroupL2(nu, groups, rng.uniform(0.5, 2.0, size=len(groups)))
+    plain = sp.csr_array(sp.eye_array(d))
+    if name == "groups":
+        return plain, GroupL2(nu, groups)
+    parts = (GroupL2(nu, groups), slice(0, d)), (NonNegative(), slice(d, 2 * d))
+    return sp.csr_array(sp.vstack([plain, plain])), Stack(parts)
 
 
 # --- the comparison --------------------------------------------------------------------------------------------------

@@ -13,7 +13,20 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from adasadmm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Poisson, Quantile, Squared, SquaredHinge
+from adasadmm import losses
+from adasadmm.losses import (
+    EpsilonInsensitive,
+    Gamma,
+    Hinge,
+    Huber,
+    Logistic,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    Squared,
+    SquaredHinge,
+    Tweedie,
+)
 from adasadmm.penalties import L1, Box, ChainTV, ElasticNet, GroupL2, L2Ball, NonNegative, Simplex, Stack
 from adasadmm.problem import Problem
 
@@ -41,7 +54,7 @@ def reference(name: str) -> Reference:
 
 
 def optimum(
-    X, y, *, loss, penalty, A, B=None, b=None, gamma=0.0, w_set=None, sample_weight=None
+    X, y, *, loss, penalty, A, B=None, b=None, gamma=0.0, w_set=None, sample_weight=None, tolerance=TOLERANCE
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """The optimal value, w, v and theta of the problem with these settings, by Clarabel."""
     n, d = X.shape
@@ -57,7 +70,7 @@ def optimum(
     total = c @ _LOSSES[type(loss)](loss, X @ w, y) / n + ridge + value
     joined = A @ w + B @ v == b
     program = cp.Problem(cp.Minimize(total), [joined, *sets])
-    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 0.1 * TOLERANCE)
+    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 0.1 * tolerance)
     program.solve(solver=cp.CLARABEL, **tight)
     assert program.status == cp.OPTIMAL
     return float(program.value), w.value, v.value, -joined.dual_value  # CVXPY adds the multiplier, the paper takes it
@@ -72,6 +85,14 @@ _LOSSES: dict[type, Callable[..., Any]] = {
     EpsilonInsensitive: lambda loss, z, y: cp.pos(cp.abs(z - y) - loss.epsilon),
     Quantile: lambda loss, z, y: cp.maximum(loss.q * (y - z), (loss.q - 1) * (y - z)),
     Poisson: lambda loss, z, y: cp.exp(z) - cp.multiply(y, z),
+    Gamma: lambda loss, z, y: z + cp.multiply(y, cp.exp(-z)),
+    Tweedie: lambda loss, z, y: (
+        cp.exp((2 - loss.power) * z) / (2 - loss.power)
+        + cp.multiply(y, cp.exp((1 - loss.power) * z)) / (loss.power - 1)
+    ),
+    NegativeBinomial: lambda loss, z, y: (
+        cp.multiply(y + 1 / loss.alpha, cp.logistic(z + np.log(loss.alpha))) - cp.multiply(y, z)
+    ),
 }
 
 
@@ -128,6 +149,20 @@ def labels(rng, X, w, bias=0.0):
     """Labels with some noise."""
     score = X @ w + bias + rng.normal(size=X.shape[0])
     return np.where(score > 0, 1.0, -1.0)
+
+
+def random_targets(loss, rng, z):
+    """Targets that a loss takes, distributed as it assumes where it has a logarithmic link: around z, or exp(z)."""
+    if losses.takes_labels(loss):
+        return np.where(z + rng.normal(size=len(z)) > 0.0, 1.0, -1.0)
+    if not losses.has_log_link(loss):
+        return z + rng.normal(size=len(z))
+    mean = np.exp(np.clip(z, -3.0, 3.0))
+    counts = rng.poisson(mean).astype(float)
+    if isinstance(loss, (Poisson, NegativeBinomial)):
+        return counts
+    amounts = rng.gamma(2.0, 0.5 * mean) + 1e-3
+    return amounts if isinstance(loss, Gamma) else np.where(counts > 0.0, amounts, 0.0)
 
 
 def targets(rng, X, w, noise=0.5):

@@ -85,6 +85,9 @@ COVERING = [  # the full and the lagging metric are one in compiled code
     Case("squared", "weighted-l1", "lagging", "linearized", "dense", A="weighted graph", b=True, batch_size=3),
     Case("squared", "chain", "diagonal", "linearized", "csr", b=True),
     Case("hinge", "weighted-chain", "identity", "exact", "dense", step="1/sqrt(t)"),
+    Case("gamma", "l1", "diagonal", "linearized", "csr", batch_size=3, weights=True),
+    Case("tweedie", "weighted-l1", "diagonal", "linearized", "dense", b=True, gamma_each=True),
+    Case("negative-binomial", "l1", "diagonal", "exact", "csr", A="graph"),
 ]
 IN_STACK = {"weighted-group", "non-negative", "box", "zero"}  # which also ends each stack
 

@@ -67,9 +67,10 @@ def test_one_step_is_the_best_for_its_coordinate():
     case = problem(n=30, gamma=0.05)
     s, theta = start(case)
     ascent.ascend(case, np.zeros(case.d), s, theta, 10)
-    size = np.sum(case.rows.X.values**2, axis=1) / 0.05 / case.n
-    q = duality.data_pull(case, s) - case.times_A_transposed(theta)
-    ascent.move_slopes(case.loss, case.rows, (size, np.zeros(30)), np.full(8, 1 / 0.05), np.array([7]), s, q)
+    steps = ascent.Ascent(case)
+    w = steps.minimiser(np.zeros(case.d), s, theta)
+    ascent.alternate(steps.rows._replace(sweeps=1), None, np.array([7]), w, s, theta, 1)
+    assert w == pytest.approx(steps.minimiser(np.zeros(case.d), s, theta), abs=1e-12)
     best = duality.dual_value(case, np.zeros(8), s, theta)[0]
     for other in np.linspace(-1.0, 0.0, 21) * case.rows.y[7]:
         moved = s.copy()

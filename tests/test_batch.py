@@ -74,9 +74,11 @@ class Unknown:
 def test_batch_admm_is_that_of_the_oracle(uncertified, case):
     """After 40 iterations, with three changes of each beta on the way."""
     result, history = solve(case.problem, ADMM(), epochs=40, tol=0.0), twin(case)
-    assert_same_run(result, history, case.problem)
+    # The prox of the negative binomial loss is a root; the oracle finds it by bisection, with another rounding error.
+    tolerance = 1e-8 if case.loss == "negative-binomial" else 1e-9
+    assert_same_run(result, history, case.problem, tolerance)
     inside = history.V[-1][case.problem.p :] if case.w_set is not None else history.W[-1]
-    assert_close(result.w_feasible, inside)
+    assert_close(result.w_feasible, inside, tolerance)
 
 
 if not INTERPRETED:

@@ -10,13 +10,17 @@ from adasadmm import (
     ALM,
     IPM,
     L1,
+    SDCA,
     SPDHG,
     AlternatingChains,
+    BandedIPM,
     ChainDP,
     DualGradient,
     GraphGuidedClassifier,
     GraphGuidedRegressor,
+    GroupL2,
     Hinge,
+    L2Ball,
     Logistic,
     NonNegative,
     Poisson,
@@ -56,13 +60,15 @@ SHAPES = [
     (sp.eye_array(30), signs(30), Hinge(), graphs.difference(30), ChainDP),
     (sp.eye_array(30), RNG.normal(size=30), Squared(), graphs.incidence(graphs.grid(5, 6), d=30), AlternatingChains),
     (sp.eye_array(30), RNG.normal(size=30), Squared(), STAR, DualGradient),
-    (sp.eye_array(30), RNG.normal(size=30), Quantile(), STAR, IPM),
-    (sp.eye_array(30), RNG.normal(size=30), Squared(), graphs.difference(30, 2), IPM),
+    (sp.eye_array(30), RNG.normal(size=30), Quantile(), STAR, DualGradient),
+    (sp.eye_array(30), RNG.normal(size=30), Squared(), graphs.difference(30, 2), BandedIPM),
+    (sp.eye_array(30), signs(30), Hinge(), graphs.difference(30, 3), BandedIPM),
     (*numbers(20, 30), Squared(), graphs.difference(30), IPM),
     (numbers(20, 30)[0], signs(20), Hinge(), graphs.difference(30), IPM),
     (numbers(500, 30)[0], signs(500), Hinge(), graphs.difference(30), ALM),
     (numbers(500, 30)[0], signs(500), Logistic(), graphs.difference(30), IPM),
-    (*numbers(3000, 30), Squared(), graphs.difference(30), ALM),
+    (numbers(3000, 30)[0], signs(3000), Logistic(), graphs.difference(30), ALM),
+    (*numbers(3000, 30), Squared(), graphs.difference(30), IPM),
 ]
 
 
@@ -73,17 +79,26 @@ def test_the_method_fits_the_shape(X, y, loss, A, wanted):
     assert choice.reason and not choice.reason.endswith(".")
 
 
-def test_a_penalty_that_ipm_refuses_is_left_to_alm():
-    from adasadmm import GroupL2
-
+def test_groups_are_solved_by_ipm_and_what_it_refuses_is_left_to_alm():
     X, y = numbers(20, 30)
     groups = GroupL2(0.1, [np.arange(15), np.arange(15, 30)])
-    assert isinstance(first(X, y, Squared(), np.eye(30), groups).solver, ALM)
+    assert isinstance(first(X, y, Squared(), np.eye(30), groups).solver, IPM)
+    assert isinstance(first(X, y, Squared(), np.eye(30), L2Ball(1.0)).solver, ALM)
 
 
 def test_many_sparse_columns_with_kinks_are_left_to_dual_coordinates():
     X = sp.random_array((3000, 9000), density=0.005, format="csr", rng=0)
-    assert isinstance(first(X, signs(3000), Hinge(), graphs.difference(9000)).solver, SPDHG)
+    grid = graphs.incidence(graphs.grid(90, 100), d=9000)
+    assert isinstance(first(X, signs(3000), Hinge(), grid).solver, SPDHG)
+    assert isinstance(first(X, signs(3000), Logistic(), grid).solver, IPM)
+
+
+def test_along_chains_dual_ascent_is_the_first_for_large_sparse_data_unless_the_ridge_is_weak():
+    X = sp.random_array((3000, 9000), density=0.005, format="csr", rng=0)
+    chain, labels = graphs.difference(9000), signs(3000)
+    assert isinstance(first(X, labels, Hinge(), chain).solver, SDCA)
+    assert isinstance(first(X, labels, Logistic(), chain).solver, SDCA)
+    assert isinstance(first(100.0 * X, labels, Logistic(), chain).solver, IPM)
 
 
 def test_the_model_says_which_solver_ran_and_why():

@@ -1,5 +1,7 @@
 """Grids and other graphs where X is diagonal: optimal, proved to be so, and exactly fused."""
 
+from typing import NamedTuple
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -10,19 +12,23 @@ from adasadmm import (
     AlternatingChains,
     ChainDP,
     DualGradient,
+    EpsilonInsensitive,
     Hinge,
     Huber,
     L2Squared,
     Logistic,
     Poisson,
     Problem,
+    Quantile,
     Squared,
     SquaredHinge,
     graphs,
+    losses,
     solve,
 )
 from adasadmm.certificates import duality
-from adasadmm.linalg.matrices import WithIntercept, as_rows
+from adasadmm.linalg.families import families_of
+from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows
 
 pytestmark = pytest.mark.compiled
 LOSSES = {
@@ -30,13 +36,30 @@ LOSSES = {
     "logistic": Logistic(),
     "poisson": Poisson(),
     "huber": Huber(0.5),
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "quantile": Quantile(0.3),
+    "epsilon_insensitive": EpsilonInsensitive(0.2),
 }
+SMOOTH = ["squared", "logistic", "poisson", "huber"]
 TERMS = {
     "squared": lambda z, y: cp.square(z - y) / 2,
     "logistic": lambda z, y: cp.logistic(-cp.multiply(y, z)),
     "poisson": lambda z, y: cp.exp(z) - cp.multiply(y, z),
     "huber": lambda z, y: cp.huber(z - y, 0.5) / 2,
+    "hinge": lambda z, y: cp.pos(1 - cp.multiply(y, z)),
+    "squared_hinge": lambda z, y: cp.square(cp.pos(1 - cp.multiply(y, z))),
+    "quantile": lambda z, y: cp.maximum(0.3 * (y - z), -0.7 * (y - z)),
+    "epsilon_insensitive": lambda z, y: cp.pos(cp.abs(z - y) - 0.2),
 }
+
+
+class Steep(NamedTuple):
+    """A loss with nothing but a value and a slope."""
+
+
+losses.value.register(Steep, lambda loss, z, y: abs(z - y) ** 3)
+losses.slope.register(Steep, lambda loss, z, y: 3.0 * (z - y) * abs(z - y))
 SHAPES = {"grid": (5, 7), "cube": (3, 4, 3), "row": (1, 9)}
 
 
@@ -48,12 +71,12 @@ def graph_of(rng, shape):
     return graphs.grid(*SHAPES[shape]), int(np.prod(SHAPES[shape]))
 
 
-def random_problem(seed, name, shape, nu=None, intercept=False, gamma=None):
+def random_problem(seed, name, shape, nu=None, intercept=False, gamma=None, missing=0.0):
     rng = np.random.default_rng(seed)
     edges, d = graph_of(rng, shape)
     z = 1.5 * (np.arange(d) > d // 2) + 0.5 * rng.normal(size=d)
     y = {"poisson": rng.poisson(np.exp(z)) + 0.0}.get(name, z)
-    y = np.where(z > 0.7, 1.0, -1.0) if name == "logistic" else y
+    y = np.where(z > 0.7, 1.0, -1.0) if name in ("logistic", "hinge", "squared_hinge") else y
     x = rng.uniform(0.5, 2.0, d) if seed % 2 and not intercept else np.ones(d)
     A = sp.diags_array(rng.uniform(0.5, 2.0, len(edges)) * rng.choice([-1, 1], len(edges))) @ graphs.incidence(
         edges, d=d
@@ -65,6 +88,8 @@ def random_problem(seed, name, shape, nu=None, intercept=False, gamma=None):
     nu = 10.0 ** rng.uniform(-2, 0.5) / d if nu is None else nu / d
     weight = rng.uniform(0.5, 2.0, d) if seed % 2 and not intercept else None
     penalty = L1(nu, rng.uniform(0.5, 2.0, len(edges)) if seed % 2 else None)
+    if missing:
+        weight = (1.0 if weight is None else weight) * (rng.random(d) > missing)
     return Problem(X, y, loss=LOSSES[name], penalty=penalty, A=A, gamma=gamma, sample_weight=weight)
 
 
@@ -104,7 +129,7 @@ def test_graphs_against_cvxpy(solver, name, shape, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize("shape", [*SHAPES, "any"])
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_many_graphs_against_cvxpy(name, shape, seed):
@@ -136,6 +161,27 @@ def test_pieces_of_an_image_are_equal_to_the_bit():
     np.testing.assert_array_equal(result.v == 0.0, A @ result.w == 0.0)
 
 
+@pytest.mark.parametrize("strength", [0.05, 1.0, 3.0, 100.0])
+def test_gradients_and_sweeps_reach_the_same_minimiser(strength):
+    """Weak penalties are solved by gradient steps alone, strong ones begin with sweeps along the axes."""
+    image = np.kron(np.random.default_rng(0).normal(size=(4, 4)), np.ones((5, 6)))
+    y = (image + np.random.default_rng(1).normal(size=image.shape)).reshape(-1)
+    A = graphs.incidence(graphs.grid(*image.shape), d=y.size)
+    problem = Problem(np.eye(y.size), y, loss=Squared(), penalty=L1(strength / y.size), A=A)
+    chains, gradient = solve(problem, AlternatingChains(), tol=1e-9), solve(problem, DualGradient(), tol=1e-9)
+    assert chains.status.name == gradient.status.name == "converged"
+    np.testing.assert_allclose(chains.w, gradient.w, atol=1e-4)
+
+
+def test_a_result_warms_up_a_neighbouring_problem():
+    problem = random_problem(4, "squared", "grid")
+    further = problem.replaced(penalty=L1(0.99 * problem.penalty.nu))
+    for solver in (AlternatingChains(), DualGradient()):
+        warm = solver.begin(further, solve(problem, solver, tol=1e-9).run.point)
+        warm.method.inner.improve(0)
+        assert warm.method.inner.dual > 0.9 * solve(further, solver, tol=1e-9).certificate.primal
+
+
 def test_a_chain_is_a_grid_of_one_row():
     problem = random_problem(4, "squared", "row")
     exact, found = solve(problem, ChainDP()), solve(problem, AlternatingChains(), tol=1e-9)
@@ -155,9 +201,8 @@ def test_an_intercept_with_a_closed_form(gamma):
         (AlternatingChains(), {"A": graphs.trend(4)}, "no differences"),
         (DualGradient(), {"A": np.eye(4)}, "no differences"),
         (DualGradient(), {"penalty": L2Squared(1.0)}, "the penalty is L2Squared"),
-        (DualGradient(), {"sample_weight": [1.0, 0.0, 1.0, 1.0]}, "a row has weight 0"),
-        (DualGradient(), {"loss": Hinge(), "y": [1.0, -1.0, 1.0, 1.0]}, "Hinge has no losses.second"),
-        (DualGradient(), {"loss": SquaredHinge(), "y": [1.0, -1.0, 1.0, 1.0]}, "SquaredHinge is flat"),
+        (DualGradient(), {"loss": Poisson(), "sample_weight": [1.0, 0.0, 1.0, 1.0]}, "a row has weight 0"),
+        (DualGradient(), {"loss": Steep()}, "Steep has no losses.second"),
         (AlternatingChains(), {"X": np.ones((4, 4))}, "not diagonal"),
     ],
 )
@@ -177,10 +222,81 @@ def test_a_run_continues_from_its_state():
         np.testing.assert_array_equal(further.w, whole.w)
 
 
+# --- maximum flows ---------------------------------------------------------------------------------------------------
+
+
+KINKED = ["hinge", "squared_hinge", "quantile", "epsilon_insensitive", "huber", "squared"]
+
+
+def assert_exact(problem, name, solver):
+    best, result = optimum(problem, name), solve(problem, solver, tol=1e-10)
+    assert result.status.name == "converged" and result.run.iteration == 1
+    size = abs(best) + problem.loss_at_zero
+    assert abs(problem.objective(result.w) - best) <= 1e-6 * size
+    assert result.certificate.dual <= best + 1e-6 * size
+
+
+@pytest.mark.parametrize("name", KINKED)
+def test_kinked_losses_and_missing_nodes_are_exact(name):
+    for shape, solver in (("grid", AlternatingChains()), ("any", DualGradient())):
+        assert_exact(random_problem(1, name, shape, missing=0.3), name, solver)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nu", [None, 1e-6, 1e-3, 1e2, 1e6])
+@pytest.mark.parametrize("name", KINKED)
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_many_kinked_losses_are_exact(name, nu, seed):
+    gamma = 0.0 if name == "squared" else None  # with a ridge, no node is without curvature
+    for shape in ("cube", "any", "row"):
+        assert_exact(random_problem(seed, name, shape, nu, gamma=gamma, missing=0.3), name, DualGradient())
+
+
+@pytest.mark.parametrize("name", KINKED)
+def test_cuts_agree_with_dynamic_programming(name):
+    problem = random_problem(3, name, "row", missing=0.3)
+    exact, found = solve(problem, ChainDP()), solve(problem, AlternatingChains())
+    assert found.certificate.primal == pytest.approx(exact.certificate.primal, rel=1e-12)
+
+
+def test_equal_targets_are_no_trouble():
+    """Quantiles of few distinct values: most flows and values are not unique, and all sums are exact."""
+    y = np.random.default_rng(0).integers(0, 3, 400).astype(float)
+    A = graphs.incidence(graphs.grid(20, 20), d=400)
+    for strength in (0.125, 0.25, 0.5, 1.0, 4.0):
+        problem = Problem(sp.eye_array(400), y, loss=Quantile(0.5), penalty=L1(strength / 400), A=A)
+        result = solve(problem, AlternatingChains(), tol=1e-12)
+        assert result.status.name == "converged" and set(result.w) <= {0.0, 0.5, 1.0, 1.5, 2.0}
+
+
+def test_families_are_recognised_in_any_order():
+    rng = np.random.default_rng(0)
+    A = graphs.incidence(graphs.grid(3, 4, 5), d=60).toarray() * rng.uniform(0.5, 2.0, (133, 1))
+    A = A[rng.permutation(133)] * np.where(rng.random((133, 1)) < 0.5, -1.0, 1.0)
+    families = families_of(as_csr(A, "A"))
+    assert sorted(families.distance) == [1, 5, 20]
+    w = rng.normal(size=60)
+    high = families.low + families.distance[families.family]
+    np.testing.assert_allclose(A @ w, families.scale * (w[families.low] - w[high]))
+
+
+@pytest.mark.parametrize(
+    "A",
+    [
+        np.eye(3),
+        [[1.0, -1.0, 0.0], [0.0, 1.0, -2.0]],
+        [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0]],  # an edge comes twice
+        np.eye(1, 12) - np.eye(12)[1:],  # a star has edges of eleven lengths
+    ],
+)
+def test_other_matrices_have_no_families(A):
+    assert families_of(as_csr(np.asarray(A), "A")) is None
+
+
 # --- the certificate -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize("gamma", [0.0, 0.1])
 def test_every_theta_gives_a_lower_bound(name, gamma):
     rng = np.random.default_rng(3)

@@ -11,16 +11,28 @@ from adasadmm import losses
 from adasadmm._core.jit import compiled, is_registered
 from adasadmm.losses import (
     EpsilonInsensitive,
+    Gamma,
     Hinge,
     Huber,
     Logistic,
+    NegativeBinomial,
     Poisson,
     Quantile,
     Squared,
     SquaredHinge,
+    Tweedie,
 )
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+
+def tweedie(p, z, y):
+    """Its ends are the losses of Poisson and of gamma, without a constant."""
+    with np.errstate(over="ignore"):
+        rise = z if p == 2.0 else np.exp((2.0 - p) * z) / (2.0 - p)
+        fall = -z if p == 1.0 else np.exp((1.0 - p) * z) / (p - 1.0)
+    return rise + y * np.where(y > 0.0, fall, 0.0)
+
 
 FORMULAS = {
     Hinge: lambda loss, z, y: np.maximum(0.0, 1.0 - y * z),
@@ -33,14 +45,27 @@ FORMULAS = {
     EpsilonInsensitive: lambda loss, z, y: np.maximum(0.0, np.abs(z - y) - loss.epsilon),
     Quantile: lambda loss, z, y: np.maximum(loss.q * (y - z), (loss.q - 1.0) * (y - z)),
     Poisson: lambda loss, z, y: np.exp(z) - y * z,
+    Gamma: lambda loss, z, y: z + y * np.exp(-z),
+    Tweedie: lambda loss, z, y: tweedie(loss.power, z, y),
+    NegativeBinomial: lambda loss, z, y: (y + 1.0 / loss.alpha) * np.logaddexp(0.0, z + np.log(loss.alpha)) - y * z,
 }
 PARAMETERS = {
     Huber: st.builds(Huber, st.floats(0.1, 5.0)),
     EpsilonInsensitive: st.builds(EpsilonInsensitive, st.integers(0, 32).map(lambda k: k / 16)),
     Quantile: st.builds(Quantile, st.floats(0.05, 0.95)),
+    Tweedie: st.builds(Tweedie, st.sampled_from([1.0, 1.01, 1.2, 1.5, 1.8, 1.99])),
+    NegativeBinomial: st.builds(NegativeBinomial, st.floats(-4.0, 2.0).map(lambda exponent: 10.0**exponent)),
 }
 LABELS = st.sampled_from([-1.0, 1.0])
-TARGETS = {Hinge: LABELS, SquaredHinge: LABELS, Logistic: LABELS, Poisson: st.integers(0, 20).map(float)}
+COUNTS = st.integers(0, 20).map(float)
+AMOUNTS = st.integers(1, 160).map(lambda k: k / 8)
+TARGETS = {
+    **dict.fromkeys((Hinge, SquaredHinge, Logistic), LABELS),
+    **dict.fromkeys((Poisson, NegativeBinomial), COUNTS),
+    Gamma: AMOUNTS,
+    Tweedie: st.just(0.0) | AMOUNTS,
+}
+LOG_LINK = (Poisson, Gamma, Tweedie, NegativeBinomial)
 # The points where the slope jumps.
 KINKS = {
     Hinge: lambda loss, y: [y],
@@ -111,7 +136,7 @@ def test_curvature_is_the_steepest_chord_of_the_slope(loss):
 
 
 def test_only_losses_with_a_bounded_second_derivative_have_a_curvature():
-    for kind in (Hinge, EpsilonInsensitive, Quantile, Poisson):
+    for kind in (Hinge, EpsilonInsensitive, Quantile, Poisson, Gamma, Tweedie):
         assert not is_registered(losses.curvature, kind())
 
 
@@ -206,6 +231,7 @@ def test_conjugate_is_the_supremum_over_a_grid(kind, data, fraction):
     loss, y = data.draw(losses_and_targets(kind))
     s = point_of_domain(loss, y, fraction)
     z = np.linspace(-20.0, 20.0, 20_001)
+    assume(losses.slope(loss, z[0], y) <= s <= losses.slope(loss, z[-1], y))  # the supremum is on the grid
     assert losses.conjugate(loss, s, y) == pytest.approx(np.max(s * z - formula(loss, z, y)), abs=2e-3)
 
 
@@ -233,6 +259,7 @@ def test_conjugate_is_infinite_outside_the_domain(kind, data, beyond):
 # --- extreme arguments -----------------------------------------------------------------------------------------------
 
 ENORMOUS = [sign * 10.0**k for sign in (-1, 1) for k in (-300, -12, 0, 2, 3, 9, 12, 17, 100, 300)] + [0.0, 709.5]
+EXTREME_TARGETS = {**dict.fromkeys(LOG_LINK, (1.0, 0.0, 1e-300, 1e4)), Gamma: (1.0, 1e-300, 1e4)}
 
 
 @pytest.mark.parametrize("number", [float, np.float64])  # NumPy's numbers warn where Python's raise
@@ -240,12 +267,12 @@ ENORMOUS = [sign * 10.0**k for sign in (-1, 1) for k in (-300, -12, 0, 2, 3, 9, 
 def test_value_and_slope_are_safe_at_extreme_predictions(kind, number):
     loss = kind()
     for z in ENORMOUS:
-        for y in (1.0, 0.0 if kind is Poisson else -1.0):
+        for y in EXTREME_TARGETS.get(kind, (1.0, -1.0)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exact = float(formula(loss, np.float64(z), y))
             if math.isfinite(exact):
-                assert losses.value(loss, number(z), y) == pytest.approx(exact, rel=1e-14)
+                assert losses.value(loss, number(z), y) == pytest.approx(exact, rel=1e-14 * max(1.0, y))
             elif number is float:
                 assert losses.value(loss, z, y) == math.inf
             assert not math.isnan(losses.slope(loss, number(z), y))
@@ -257,10 +284,10 @@ def test_prox_is_safe_at_extreme_predictions_and_taus(kind, number):
     loss = kind()
     for z in ENORMOUS:
         for tau in (10.0**k for k in range(-12, 13)):
-            for y in (1.0, 0.0 if kind is Poisson else -1.0):
+            for y in EXTREME_TARGETS.get(kind, (1.0, -1.0)):
                 u = losses.prox(loss, number(z), number(tau), y)
                 low, high = losses.domain(loss, y)
-                rounding = 1e-14 * (1.0 + abs(z) + tau)
+                rounding = 1e-14 * (1.0 + abs(z) + tau * max(1.0, y))
                 assert math.isfinite(u)
                 assert z - tau * high - rounding <= u <= z - tau * low + rounding
 
@@ -359,6 +386,13 @@ def test_check_accepts_what_the_loss_is_made_for(kind, data):
         (SquaredHinge(), [1.0, 2.0], r"y must hold labels -1 and \+1 for SquaredHinge, got 2"),
         (Logistic(), [math.nan, 1.0], r"y must hold labels -1 and \+1 for Logistic, got nan"),
         (Poisson(), [3.0, -2.0], r"y must hold counts >= 0 for Poisson, got -2"),
+        (Gamma(), [3.0, 0.0], r"y must hold amounts > 0 for Gamma, got 0; Tweedie"),
+        (Tweedie(), [3.0, -1.5], r"y must hold amounts >= 0 for Tweedie, got -1\.5"),
+        (Tweedie(2.0), [3.0, 0.0], r"y must hold amounts > 0 for Tweedie\(power=2\), got 0"),
+        (Tweedie(2.5), [3.0], r"power of Tweedie must lie between 1 and 2, got 2\.5"),
+        (Tweedie(math.nan), [3.0], r"power of Tweedie must lie between 1 and 2, got nan"),
+        (NegativeBinomial(), [3.0, -1.0], r"y must hold counts >= 0 for NegativeBinomial, got -1"),
+        (NegativeBinomial(0.0), [3.0], r"alpha of NegativeBinomial must be > 0 and finite, got 0\.0"),
         (Huber(0.0), [0.0], r"delta of Huber must be > 0, got 0\.0"),
         (Huber(math.nan), [0.0], r"delta of Huber must be > 0, got nan"),
         (EpsilonInsensitive(-0.5), [0.0], r"epsilon of EpsilonInsensitive must be >= 0.*, got -0\.5"),

@@ -23,7 +23,7 @@ from adasadmm import (
     solve,
 )
 from adasadmm.linalg.sparse_systems import ConjugateGradients
-from adasadmm.solvers import alm, newton
+from adasadmm.solvers import alm, dual_start, newton
 
 LOSSES = (Hinge(), Logistic(), Squared())
 ids = {"ids": lambda part: type(part).__name__}
@@ -63,7 +63,7 @@ def test_fused_coefficients_are_as_good_as_equal():
 def test_products_and_a_part_of_the_rows_lead_to_the_same_point(monkeypatch, way, loss):
     wanted = solve(problem(loss, n=400), ALM(), tol=1e-8)
     if way == "products":
-        monkeypatch.setattr("adasadmm.problem.system_for", lambda X, A: ConjugateGradients(X, A, None))
+        monkeypatch.setattr("adasadmm.problem.system_for", lambda X, A, groups: ConjugateGradients(X, A, None))
     else:
         monkeypatch.setattr(alm, "PASSES", 0)
         monkeypatch.setattr(alm, "FEW_ROWS", 50)
@@ -104,6 +104,45 @@ def test_a_sample_that_is_too_easy_or_ends_in_overflow_does_no_harm(monkeypatch)
     rare = solve(Problem(np.c_[X, np.ones(4000)], y, **{**parts, "A": np.eye(3, 5) - np.eye(3, 5, 1)}), ALM())
     assert rare.status is Status.converged and rare.run.newton_steps <= 40
     assert solve(Problem(1e160 * X, np.sign(X[:, 0]), **parts), ALM()).status is Status.diverged
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_that_keep_their_slopes_are_left_out_and_change_nothing(monkeypatch, sparse):
+    case, sizes, near = problem(n=2000, sparse=sparse, gamma=1e-4), [], newton.RowTerms.near
+
+    def watched(self, step, pull):
+        found = near(self, step, pull)
+        sizes.append(len(found.z))
+        assert found.pull() == pytest.approx(pull, abs=1e-9 * case.n)
+        return found
+
+    monkeypatch.setattr(newton.RowTerms, "near", watched)
+    monkeypatch.setattr(dual_start, "MOST_REACH", 0.0)
+    with_few = solve(case, ALM(), tol=1e-9)
+    assert min(sizes) < 0.2 * case.n
+    monkeypatch.setattr(newton, "FEW", 0.0)
+    with_all = solve(case, ALM(), tol=1e-9)
+    assert with_few.certificate.primal == pytest.approx(with_all.certificate.primal, rel=2e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("gamma", [1e-2, [0.0] + [1e-2] * 11])
+def test_dual_ascent_is_a_start(monkeypatch, gamma, sparse):
+    case = problem(n=400, gamma=gamma, sparse=sparse)
+    rough, exact = solve(case, ALM(), tol=1e-2), solve(case, ALM(), tol=1e-9)
+    assert rough.run.ascending and rough.run.newton_steps == 0
+    assert rough.certificate.dual <= exact.certificate.primal <= rough.certificate.primal
+    assert rough.certificate.relative_gap <= 1e-2 and exact.certificate.relative_gap <= 1e-9
+    monkeypatch.setattr(dual_start, "MOST_REACH", 0.0)
+    without = solve(case, ALM(), tol=1e-9)
+    assert without.run.newton_steps > exact.run.newton_steps
+    assert without.certificate.primal == pytest.approx(exact.certificate.primal, rel=2e-9)
+
+
+def test_a_start_that_is_no_use_is_dropped(monkeypatch):
+    monkeypatch.setattr(dual_start, "MOST_REACH", np.inf)
+    result = solve(problem(gamma=1e-9), ALM(), tol=1e-8)
+    assert result.status is Status.converged and not result.run.ascending
 
 
 def test_counts_of_any_size():

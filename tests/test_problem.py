@@ -57,7 +57,8 @@ def known(case):
     of_B = (getattr(B, "curvature", 0.0), factor, np.concatenate([np.ravel(x) for x in penalty]))
     return [
         *(case.loss_at_zero, case.predictions(W), case.objective(W), *case.column_sizes, inverse, *of_B, *of_split),
-        *(case.diagonal, case.paths is None, case.system.flops),
+        *(case.diagonal, case.paths is None, case.bands is None, case.families is None, case.system.flops),
+        *(case.value_at_zero, case.has_ridge, case.last_A_products.of(W), case.last_A_transposed.of(np.ones(case.m))),
         *(split.v_step[0].curvature, split.loss_at_zero, *split.column_sizes),
     ]
 

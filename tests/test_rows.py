@@ -32,7 +32,7 @@ def test_one_row(matrix):
         assert rows.row_dot(M, i, x) == pytest.approx(array[i] @ x, rel=1e-13, abs=1e-15)
         pair = rows.row_dots(M, i, x, weight)
         assert pair == pytest.approx((array[i] @ x, array[i] @ weight), rel=1e-13, abs=1e-15)
-        assert rows.weighted_dot(M, i, weight, x) == pytest.approx(array[i] @ (weight * x), rel=1e-13, abs=1e-15)
+        assert rows.weighted_square(M, i, weight) == pytest.approx(array[i] ** 2 @ weight, rel=1e-13, abs=1e-15)
         out = x.copy()
         rows.add_row(M, i, 0.5, out)
         np.testing.assert_allclose(out, x + 0.5 * array[i], rtol=1e-14)

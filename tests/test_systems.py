@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from adasadmm.linalg import systems
+from adasadmm.linalg.coupling import Groups
 from adasadmm.linalg.dense_systems import DenseSystem, RowSpace
 from adasadmm.linalg.gram_factor import gram_pattern
 from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows, plain, to_scipy
@@ -102,6 +103,51 @@ def test_every_way_gives_the_solution(graph, kind, intercept, shape):
             off = np.linalg.norm(size * (found - expected)) / np.linalg.norm(size * expected)
             assert off <= (1e-8 if kindly else 1e-3) or system.name == "conjugate gradients", system.name
             np.testing.assert_allclose(system.diagonal, np.diag(M), rtol=1e-10)
+
+
+# --- coupled rows of A ---------------------------------------------------------------------------------------------
+
+
+def overlapping(d):
+    return sp.eye_array(d, format="csr")[np.minimum(np.arange(2 * d) % (d + 1), d - 1)]
+
+
+def coupled_matrix(X, A, rows, edges, ridge, groups, bends):
+    of_groups = np.zeros((len(edges), len(edges)))
+    for group in groups:
+        of_groups[np.ix_(group, group)] = np.outer(bends[group], bends[group])
+    dense = to_scipy(A).toarray()
+    return matrix_of(X, A, rows, edges, ridge) - dense.T @ of_groups @ dense
+
+
+@pytest.mark.parametrize("structure", [sp.eye_array, chain, trend, overlapping], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("kind", ["dense", "sparse", "diagonal"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("widest", [0, 100])
+@pytest.mark.parametrize("shape", [(12, 40), (60, 30)])
+def test_groups_of_rows_may_be_coupled(structure, kind, intercept, widest, shape, monkeypatch):
+    n, d = shape
+    random = np.random.default_rng(2)
+    X, A = rows_of(kind, n, d), as_csr(structure(d), "A")
+    if intercept:
+        X, A = WithIntercept(X), as_csr(sp.hstack([to_scipy(A), sp.csr_array((A.shape[0], 1))]), "A")
+    m = A.shape[0]
+    groups = np.array_split(random.permutation(m)[: m - 3], 6)
+    monkeypatch.setattr(systems, "WIDEST", widest)
+    monkeypatch.setattr(systems, "CHEAP", 0.0)
+    for most_dense in (0, 2000):
+        monkeypatch.setattr(systems, "DENSE_FEATURES", most_dense)
+        system = systems.system_for(X, A, Groups.of(groups))
+        for _ in range(2):
+            rows, edges, bends = (random.uniform(0.5, 2.0, size) for size in (X.shape[0], m, m))
+            for group in groups:
+                bends[group] *= np.sqrt(0.99 / np.sum(bends[group] ** 2 / edges[group]))
+            ridge, rhs = random.uniform(0.1, 1.0, X.shape[1]), random.standard_normal(X.shape[1])
+            M = coupled_matrix(X, A, rows, edges, ridge, groups, bends)
+            system.factor(rows, edges, ridge, bends)
+            np.testing.assert_allclose(system.solve(rhs), np.linalg.solve(M, rhs), rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(system.diagonal, np.diag(M), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(system.times(rhs), M @ rhs, rtol=1e-9, atol=1e-9)
 
 
 # --- extreme weights -------------------------------------------------------------------------------------------------

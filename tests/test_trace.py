@@ -7,8 +7,9 @@ import pytest
 
 from adasadmm import L1, AdaSADMM, Box, GraphGuidedRegressor, Logistic, Problem, Squared, Status, graphs, solve
 from adasadmm.certificates import duality, objectives
+from adasadmm.certificates.flow import Flow
 from adasadmm.certificates.intercept import balanced, only_intercept_is_free
-from adasadmm.certificates.repair import repair
+from adasadmm.certificates.repair import free_coordinates, repair
 from adasadmm.linalg import products
 from adasadmm.linalg.matrices import WithIntercept, as_rows
 
@@ -99,3 +100,20 @@ def test_a_constraint_on_the_intercept_needs_the_general_repair():
         WithIntercept(as_rows(X)), Y, loss=Logistic(), penalty=L1(0.01), A=np.eye(6), gamma=np.append(np.ones(5), 0.0)
     )
     assert not only_intercept_is_free(problem, duality.bounds_of(problem))
+
+
+@pytest.mark.parametrize("loose", [1, 2], ids=["one component", "two components"])
+def test_along_a_graph_q_is_repaired_as_a_flow(loose):
+    """More features than rows and no ridge: theta carries q, and s only the sum over each component."""
+    rng = np.random.default_rng(1)
+    d = 12
+    edges = np.array([(i, j) for i, j in graphs.chain(d) if loose == 1 or j != d // 2])
+    wide = rng.normal(size=(8, d))
+    problem = Problem(
+        wide, rng.normal(size=8), loss=Squared(), penalty=L1(0.1), A=graphs.incidence(edges, d=d), gamma=0.0
+    )
+    bounds, s, theta = duality.bounds_of(problem), rng.normal(size=8), 0.01 * rng.normal(size=problem.m)
+    s, theta = repair(problem, s, theta, (np.full(8, -np.inf), np.full(8, np.inf)), bounds)
+    assert isinstance(free_coordinates(problem, bounds).steps, Flow)
+    q = duality.data_pull(problem, s) - problem.times_A_transposed(theta)
+    assert np.abs(q).max() <= 1e-12 * (np.abs(s).max() + np.abs(theta).max())

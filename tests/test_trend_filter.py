@@ -130,13 +130,17 @@ def test_missing_targets_are_free_values(order):
 def test_random_series_equal_cvxpy(seed):
     rng = np.random.default_rng(seed)
     order, n = int(rng.integers(0, 3)), int(rng.integers(6, 60))
-    loss = [*LOSSES][seed % len(LOSSES)]
+    names = [name for name in LOSSES if name not in ("gamma", "tweedie", "negative_binomial")]  # see test_log_link
+    loss = names[seed % len(names)]
     t, y, _ = series(seed, n=n, order=max(order, 1))
     y = targets_of(loss, y, rng)
     weight = None if rng.random() < 0.5 else rng.uniform(0.1, 3.0, n)
     alpha, l2 = 10.0 ** rng.uniform(-4, 0), float(10.0 ** rng.uniform(-3, -1))
     model = TrendFilter(order, alpha=alpha, loss=loss, l2=l2, tol=1e-5).fit(t, y, sample_weight=weight)
-    value, _ = optimum(t, y, order=order, alpha=alpha, loss=loss, l2=l2, weight=weight)
+    try:
+        value, _ = optimum(t, y, order=order, alpha=alpha, loss=loss, l2=l2, weight=weight)
+    except UserWarning as warning:
+        pytest.skip(f"no reference: {warning}")
     assert value - 1e-7 * abs(value) <= model.objective_ <= value + 1.1e-5 * abs(model.objective_)
 
 
@@ -310,7 +314,7 @@ T = np.arange(5.0)
         ({"l2": -1.0}, (T, T), "The 'l2' parameter"),
         ({"loss": "cubic"}, (T, T), "The 'loss' parameter"),
         ({"loss": "poisson"}, (T, -T), "Poisson"),
-        ({"loss": "poisson"}, (T, 0 * T), "y has only counts of 0"),
+        ({"loss": "poisson"}, (T, 0 * T), "y has only targets of 0"),
         ({"loss": "logistic"}, (T, T), "labels|-1 and"),
         ({"loss": "logistic"}, (T, np.ones(5)), "y has only the label 1"),
     ],

@@ -1,0 +1,57 @@
+"""A fit that missed its tolerance says by how much, and what would help in that case."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from adasadmm import ALM, L1, GraphGuidedRegressor, Problem, Squared, graphs, solve
+from adasadmm.estimators._advice import missed
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(100, 5))
+Y = X.sum(axis=1) + rng.normal(size=100)
+
+
+def result(sizes=1.0):
+    problem = Problem(X * sizes, Y, loss=Squared(), penalty=L1(0.1), A=graphs.difference(5))
+    return solve(problem, ALM(), epochs=1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tol", "max_iter", "advice"),
+    [
+        (1.0, 1e-3, None, "raise max_iter or tol"),
+        (1.0, 1e-3, 7, "raise max_iter, which is 7, or tol"),
+        (1.0, 1e-14, None, "raise tol, since rounding errors prevent smaller gaps"),
+        ([1, 1, 1, 1, 0], 1e-3, None, "raise max_iter or tol"),  # a column of zeros has no scale
+        (
+            [1, 1, 1, 1, 1e6],
+            1e-3,
+            None,
+            "scale the columns of X, whose sizes differ by a factor of 1e+06, with StandardScaler",
+        ),
+        (
+            [1, 1, 1, 1, 1e6],
+            1e-3,
+            7,
+            "raise max_iter, which is 7, or tol, and scale the columns of X, whose sizes differ by a factor of 1e+06, "
+            "with StandardScaler",
+        ),
+    ],
+)
+def test_the_next_step(sizes, tol, max_iter, advice):
+    said = missed(result(sizes), tol, max_iter)
+    assert said.startswith("the relative duality gap is ") and said.endswith(f", above tol={tol:g}: {advice}")
+
+
+def test_predictions_that_grow_without_bound():
+    far = dataclasses.replace(result(), w_average=np.full(5, 1e6))
+    assert "tol=0.001: set l2 above 0, since the predictions grow without bound" in missed(far, 1e-3, None)
+
+
+def test_a_fit_warns_with_one_sentence():
+    with pytest.warns(ConvergenceWarning, match=r"above tol=0\.001: raise max_iter, which is 1, or tol$") as said:
+        GraphGuidedRegressor("chain", max_iter=1).fit(X, Y)
+    assert len(said) == 1
