@@ -29,6 +29,8 @@ def limits_of(
     d: int, names: np.ndarray | None, positive: bool, bounds: Any = None, constraints: Any = None
 ) -> Limits | None:
     """All bounds and constraints as rows; None if there are none. A set without a point raises ``ValueError``."""
+    if not positive and bounds is None and constraints is None:
+        return None
     lower, upper = _bounds(bounds, d, names)
     if positive:
         lower = np.maximum(lower, 0.0)
