@@ -21,7 +21,7 @@ from sklearn.datasets import load_digits
 
 from adasadmm import graphs
 from adasadmm.datasets import PAPER, load
-from adasadmm.estimators import _exact, _fitting
+from adasadmm.estimators import _exact, _fitting, _signals
 
 TOLERANCES = (1e-2, 1e-3, 1e-6)
 SHARP = 1e-9
@@ -54,14 +54,16 @@ def fitted(shape: shapes.Shape, tol: float) -> tuple[np.ndarray, float, float]:
         finally:
             spent[0] += time.perf_counter() - start
 
-    model = shape.estimator(tol).fit(shape.X, shape.y)
-    _fitting.with_exact_structure = timed
+    model = shape.estimator(tol).fit(*shape.data)
+    for module in (_fitting, _signals):
+        module.with_exact_structure = timed
     try:
         start = time.perf_counter()
-        model.fit(shape.X, shape.y)
+        model.fit(*shape.data)
         seconds = time.perf_counter() - start
     finally:
-        _fitting.with_exact_structure = _exact.with_exact_structure
+        for module in (_fitting, _signals):
+            module.with_exact_structure = _exact.with_exact_structure
     return zeros(shape, np.ravel(model.coef_)), seconds, spent[0]
 
 

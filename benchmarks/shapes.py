@@ -58,8 +58,8 @@ def chosen(options: argparse.Namespace) -> dict[str, Row]:
 def second_fit(shape: Shape, tol: float) -> tuple[np.ndarray, float]:
     warnings.simplefilter("ignore")
     model = shape.estimator(tol)
-    model.fit(shape.X, shape.y)  # compiles, and fills caches
-    _, seconds = peers.timed(lambda: model.fit(shape.X, shape.y))
+    model.fit(*shape.data)  # compiles, and fills caches
+    _, seconds = peers.timed(lambda: model.fit(*shape.data))
     return np.ravel(model.coef_), seconds
 
 

@@ -18,6 +18,8 @@ from adasadmm import (
     Problem,
     StructuredClassifier,
     StructuredRegressor,
+    TotalVariationDenoiser,
+    TrendFilter,
     graphs,
 )
 from adasadmm.penalties import L1, GroupL2
@@ -38,9 +40,14 @@ class Shape(NamedTuple):
     edges: np.ndarray | None = None
     groups: list | None = None
     image: tuple[int, ...] | None = None  # the shape of a signal or an image, where X = I
+    order: int | None = None  # of the trend of a signal
 
     def estimator(self, tol: float) -> Any:
-        """The estimator that a user would take, with nothing but ``tol`` set."""
+        """The estimator that a user would take, with nothing but ``tol`` set; its ``fit`` takes `data`."""
+        if self.image is not None and len(self.image) > 1:
+            return TotalVariationDenoiser(self.alpha, self.loss, tol=tol)
+        if self.order is not None:
+            return TrendFilter(self.order, self.alpha, self.loss, tol=tol)
         labels = self.loss in CLASSIFICATION
         common = {"loss": self.loss, "alpha": self.alpha, "l2": self.l2, "tol": tol, "fit_intercept": False}
         if self.edges is not None:
@@ -49,6 +56,12 @@ class Shape(NamedTuple):
         if self.groups is not None:
             return structured((self.A, self.groups), penalty="group", **common)
         return structured(self.A, **common)
+
+    @property
+    def data(self) -> tuple:
+        if self.image is not None and len(self.image) > 1:
+            return (self.y.reshape(self.image),)
+        return (np.arange(float(len(self.y))), self.y) if self.order is not None else (self.X, self.y)
 
     def problem(self) -> Problem:
         penalty = L1(self.alpha) if self.groups is None else GroupL2(self.alpha, self.groups)
@@ -77,6 +90,7 @@ def chain(n: int, loss: str = "squared", strength: float = 3.0) -> Shape:
         A=graphs.incidence(edges, d=n),
         edges=edges,
         image=(n,),
+        order=0,
     )
 
 
@@ -99,7 +113,8 @@ def trend(n: int, strength: float) -> Shape:
     """A piecewise linear signal, with noise."""
     rng = np.random.default_rng(0)
     z = np.interp(np.arange(n), np.linspace(0, n - 1, 9), 3.0 * rng.normal(size=9))
-    return Shape(_identity(n), _targets(z, "squared", rng), "squared", strength / n, 0.0, A=graphs.difference(n, 2))
+    y = _targets(z, "squared", rng)
+    return Shape(_identity(n), y, "squared", strength / n, 0.0, A=graphs.difference(n, 2), image=(n,), order=1)
 
 
 def genes(n: int, d: int, loss: str) -> Shape:

@@ -239,8 +239,9 @@ def _drive(
         raise
     if not objectives.end_is_finite():
         status = Status.diverged
-    keeper.note(run)
-    keeper.write(None if status is Status.stopped else status)  # a run that was stopped may be resumed
+    if keeper.checkpoint is not None:
+        keeper.note(run)
+        keeper.write(None if status is Status.stopped else status)  # a run that was stopped may be resumed
     return status
 
 

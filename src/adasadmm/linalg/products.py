@@ -250,4 +250,4 @@ def _least_norm(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray | None:
 
 def largest_entry(x: np.ndarray) -> float:
     """``max_j |x_j|``, and 0 for an empty x."""
-    return float(np.max(np.abs(x), initial=0.0))
+    return float(max(x.max(), -x.min())) if x.size else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -154,9 +155,14 @@ def has_log_link(loss) -> bool:
 def curvatures(loss, y: np.ndarray) -> np.ndarray:
     """The largest second derivative for each target."""
     implementation = curvature.dispatch(type(loss))
-    if len(inspect.signature(implementation).parameters) == 1:
+    if _number_of_parameters(implementation) == 1:
         return np.full(len(y), float(implementation(loss)))
     return np.array([float(implementation(loss, target)) for target in y])
+
+
+@functools.cache
+def _number_of_parameters(implementation: Callable) -> int:
+    return len(inspect.signature(implementation).parameters)
 
 
 @compiled
