@@ -68,7 +68,7 @@ class System(ABC):
         return _refined(self.times, self.approximate, rhs, scale, tol, self.most_steps)
 
     def roughly(self, rhs: np.ndarray) -> np.ndarray:
-        """A solution for a caller that corrects what is left of ``rhs``, at the least cost."""
+        """A solution for a caller that corrects the remainder of ``rhs``, at the least cost."""
         return self.solve(rhs, ROUGHLY) if self.is_iterative else self.approximate(rhs)
 
     def times(self, x: np.ndarray) -> np.ndarray:
