@@ -55,6 +55,7 @@ DEPENDS_ON = {
     "_systems": {"rows", "A"},
     "v_step": {"A", "B", "penalty"},
     "w_set_split": INPUTS,
+    "by_passes": {"source", "loss"},
 }
 
 
@@ -380,6 +381,11 @@ class Problem:
         """``function(blocks, remembered, *common)`` for each work item, on the workers (`Source.map_partitions`)."""
         convert = BlockConverter.of(self.source, self.loss)
         return self.source.map_partitions(OnConvertedBlocks(convert, function), work, memory, shared)
+
+    @functools.cached_property
+    def by_passes(self) -> Problem:
+        """The same problem with targets and weights in memory, and the rows of a source read again in each product."""
+        return self.replaced(source=None, rows=blocks.by_passes(self.source, self.loss))
 
     @property
     def first_rows(self) -> Block:

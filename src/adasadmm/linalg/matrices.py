@@ -7,7 +7,7 @@ kernels for these forms are in `rows`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ __all__ = [
     "CSR",
     "Dense",
     "Rows",
+    "Streamed",
     "WithIntercept",
     "as_csr",
     "as_part",
@@ -67,7 +68,30 @@ class WithIntercept(NamedTuple):
         return n, d + 1
 
 
-Rows = Dense | CSR | WithIntercept
+class Streamed:
+    """Rows that are read block by block, again in each product: a pass.
+
+    Parameters
+    ----------
+    read : callable
+        Returns an iterator over the blocks, in order: the slice of the rows that a block holds, and the block.
+    shape : tuple of int
+    """
+
+    def __init__(self, read: Callable[[], Iterator[tuple[slice, Rows]]], shape: tuple[int, int]) -> None:
+        self.read, self.shape = read, shape
+        self.passes = 0
+
+    def blocks(self) -> Iterator[tuple[slice, Rows]]:
+        self.passes += 1
+        return self.read()
+
+    def mapped(self, function: Callable[[Rows], Rows], columns: int) -> Streamed:
+        """The rows that a function makes of each block."""
+        return Streamed(lambda: ((rows, function(block)) for rows, block in self.blocks()), (self.shape[0], columns))
+
+
+Rows = Dense | CSR | WithIntercept | Streamed
 
 
 def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -80,7 +104,7 @@ def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     return ends[:, 0].copy(), ends[:, 1].copy(), values[:, 0].copy()
 
 
-def innermost(M: Rows) -> Dense | CSR:
+def innermost(M: Rows) -> Dense | CSR | Streamed:
     """The matrix without an intercept."""
     while isinstance(M, WithIntercept):
         M = M.rows
@@ -88,16 +112,42 @@ def innermost(M: Rows) -> Dense | CSR:
 
 
 def size(M: Rows) -> int:
-    """The number of stored entries."""
+    """The number of stored entries; of rows that are read block by block, that of a dense matrix."""
     inner = innermost(M)
+    if isinstance(inner, Streamed):
+        return inner.shape[0] * inner.shape[1]
     return inner.values.size if isinstance(inner, Dense) else inner.data.size
 
 
+def by_blocks(M: Rows) -> Iterator[tuple[slice, Rows]]:
+    """All rows, block by block, each with its slice; one block if they are in memory."""
+    inner = innermost(M)
+    if not isinstance(inner, Streamed):
+        yield slice(0, M.shape[0]), M
+        return
+    for rows, block in inner.blocks():
+        yield rows, WithIntercept(block) if isinstance(M, WithIntercept) else block
+
+
+def is_streamed(M: Rows) -> bool:
+    """Whether each product with M is a pass over blocks that are not in memory."""
+    return isinstance(innermost(M), Streamed)
+
+
 def taken(M: Rows, rows: np.ndarray) -> Rows:
-    """The rows with these indices."""
+    """The rows with these indices, in increasing order if M is read block by block."""
     if isinstance(M, WithIntercept):
         return WithIntercept(taken(M.rows, rows))
+    if isinstance(M, Streamed):
+        found = [taken(block, _inside(rows, place)) for place, block in M.blocks()]
+        return stacked([block for block in found if block.shape[0]] or found[:1])
     return Dense(M.values[rows]) if isinstance(M, Dense) else as_csr(to_scipy(M)[rows], "rows")
+
+
+def _inside(indices: np.ndarray, rows: slice) -> np.ndarray:
+    """Which of the sorted indices lie in a slice, relative to its start."""
+    first, last = np.searchsorted(indices, (rows.start, rows.stop))
+    return indices[first:last] - rows.start
 
 
 def dense_block(M: Rows, rows: slice) -> np.ndarray:
@@ -105,6 +155,7 @@ def dense_block(M: Rows, rows: slice) -> np.ndarray:
     if isinstance(M, WithIntercept):
         inner = dense_block(M.rows, rows)
         return np.column_stack([inner, np.ones(len(inner))])
+    assert not isinstance(M, Streamed)
     return M.values[rows] if isinstance(M, Dense) else to_scipy(M)[rows].toarray()
 
 
@@ -112,6 +163,7 @@ def head(M: Rows, count: int) -> Rows:
     """A copy of the first ``count`` rows. Unlike a view, it does not keep the other rows in memory."""
     if isinstance(M, WithIntercept):
         return WithIntercept(head(M.rows, count))
+    assert not isinstance(M, Streamed)
     if isinstance(M, Dense):
         return Dense(M.values[:count].copy())
     indptr = M.indptr[: count + 1].copy()
@@ -134,6 +186,7 @@ def plain(M: Rows) -> Any:
     if isinstance(M, WithIntercept):
         inner, ones = plain(M.rows), np.ones((M.shape[0], 1))
         return sp.hstack([inner, ones], format="csr") if sp.issparse(inner) else np.hstack([inner, ones])
+    assert not isinstance(M, Streamed)
     return M.values if isinstance(M, Dense) else to_scipy(M)
 
 
@@ -144,6 +197,8 @@ def columns(M: Rows, chosen: np.ndarray) -> Rows:
     if isinstance(M, WithIntercept):
         inner = columns(M.rows, chosen[:-1])
         return WithIntercept(inner) if chosen[-1] else inner
+    if isinstance(M, Streamed):
+        return M.mapped(lambda block: columns(block, chosen), int(chosen.sum()))
     if isinstance(M, Dense):
         return Dense(np.ascontiguousarray(M.values[:, chosen]))
     return as_rows(to_scipy(M)[:, np.flatnonzero(chosen)])
@@ -153,6 +208,8 @@ def combined_columns(M: Rows, weights: sp.csr_array) -> Rows:
     """``M weights``; an intercept, whose column stands last, must stay a column of its own at the end."""
     if isinstance(M, WithIntercept):
         return WithIntercept(combined_columns(M.rows, weights[:-1, :-1]))
+    if isinstance(M, Streamed):
+        return M.mapped(lambda block: combined_columns(block, weights), weights.shape[1])
     if isinstance(M, Dense):
         return Dense(np.ascontiguousarray((weights.T @ M.values.T).T))
     return as_csr(to_scipy(M) @ weights, "rows")
@@ -162,6 +219,8 @@ def absolute(M: Rows) -> Rows:
     """The matrix of absolute values."""
     if isinstance(M, WithIntercept):
         return WithIntercept(absolute(M.rows))
+    if isinstance(M, Streamed):
+        return M.mapped(absolute, M.shape[1])
     return Dense(np.abs(M.values)) if isinstance(M, Dense) else M._replace(data=np.abs(M.data))
 
 
@@ -169,7 +228,7 @@ def diagonal_of(M: Rows) -> np.ndarray | None:
     """The diagonal of M if M is square and diagonal, else None; without the column of ones if it has one."""
     inner = M.rows if isinstance(M, WithIntercept) else M
     n, d = inner.shape
-    if isinstance(inner, WithIntercept) or n != d:
+    if isinstance(inner, (WithIntercept, Streamed)) or n != d:
         return None
     if isinstance(inner, CSR):
         return _sparse_diagonal(inner)
@@ -199,7 +258,7 @@ def as_rows(matrix: Any, name: str = "X") -> Rows:
     ValueError
         If the matrix is not two-dimensional or holds NaN or infinity.
     """
-    if isinstance(matrix, (Dense, CSR, WithIntercept)):
+    if isinstance(matrix, (Dense, CSR, WithIntercept, Streamed)):
         return matrix
     if sp.issparse(matrix):
         if matrix.ndim != 2:

@@ -16,7 +16,19 @@ import scipy.sparse.linalg
 from .._core.jit import compiled
 from .._core.threads import side_by_side
 from .gram_factor import GramFactor, gram_pattern
-from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, dense_block, innermost, size, taken
+from .matrices import (
+    CSR,
+    Dense,
+    Rows,
+    WithIntercept,
+    as_csr,
+    by_blocks,
+    dense_block,
+    innermost,
+    is_streamed,
+    size,
+    taken,
+)
 from .rows import add_row, row_dot, row_dots
 
 __all__ = [
@@ -30,6 +42,7 @@ __all__ = [
     "product",
     "product_pair",
     "transposed_product",
+    "transposed_product_and_gram",
 ]
 
 GRAM_BLOCK = 2**19  # entries of the dense block of X in one step of `gram`: 4 MiB
@@ -47,16 +60,31 @@ def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
     if not x.any():  # the first product of a run that starts at 0
         out[:] = 0.0
         return
+    if is_streamed(M):
+        for rows, block in by_blocks(M):
+            product(block, x, out[rows])
+        return
     side_by_side(lambda rows: product_of_rows(M, x, rows.start, rows.stop, out), pieces(M))
 
 
 def product_pair(M: Rows, pair: tuple[np.ndarray, np.ndarray], out: np.ndarray) -> None:
     """``out_0 = M x`` and ``out_1 = M y`` for a pair of vectors, in one pass over M."""
+    if is_streamed(M):
+        for rows, block in by_blocks(M):
+            product(block, pair[0], out[0, rows])
+            product(block, pair[1], out[1, rows])
+        return
     side_by_side(lambda rows: product_pair_of_rows(M, *pair, rows.start, rows.stop, out), pieces(M, 2))
 
 
 def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
     """``out = M' x``, summed over the pieces of M in order."""
+    if is_streamed(M):
+        out[:] = 0.0
+        for rows, block in by_blocks(M):
+            transposed_product(block, x[rows], part := np.empty_like(out))
+            out += part
+        return
 
     def of_piece(rows: slice) -> np.ndarray:
         part = np.zeros_like(out)
@@ -75,6 +103,8 @@ def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
 
 def gram_product(M: Rows, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
     """``M' diag(weights) M x``, in one pass over M."""
+    if is_streamed(M):
+        return sum(gram_product(block, weights[rows], x) for rows, block in by_blocks(M))  # type: ignore
 
     def of_piece(rows: slice) -> np.ndarray:
         part = np.zeros_like(x)
@@ -116,7 +146,7 @@ def pieces(M: Rows, times: int = 1) -> list[slice]:
     ``times`` counts how often the work uses each entry.
     """
     n, inner = M.shape[0], innermost(M)
-    entries = SPARSE_WORK * inner.data.size if isinstance(inner, CSR) else inner.values.size
+    entries = SPARSE_WORK * inner.data.size if isinstance(inner, CSR) else size(inner)
     if times * entries + ROW_WORK * n <= WORTH_THREADS:
         return [slice(0, n)]
     ends = [n * k // PIECES for k in range(PIECES + 1)]
@@ -144,7 +174,10 @@ def add_lower_gram(M: Rows, weights: np.ndarray, out: np.ndarray) -> None:
     Short sparse rows are added entry by entry, other rows in dense blocks by BLAS, without those of weight 0.
     """
     d = M.shape[1]
-    if isinstance(M, WithIntercept):
+    if is_streamed(M):
+        for rows, block in by_blocks(M):
+            add_lower_gram(block, weights[rows], out)
+    elif isinstance(M, WithIntercept):
         add_lower_gram(M.rows, weights, out[:-1, :-1])
         transposed_product(M.rows, weights, pull := np.empty(d - 1))
         out[-1, :-1] += pull
@@ -206,8 +239,20 @@ def add_squares(M: CSR, weights: np.ndarray, out: np.ndarray) -> None:
             out[M.indices[p]] += weights[i] * M.data[p] * M.data[p]
 
 
+def transposed_product_and_gram(M: Rows, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``M' x``, and the lower triangle of ``M' diag(weights) M``, in one pass over blocks."""
+    pull, total = np.zeros(M.shape[1]), np.zeros((M.shape[1], M.shape[1]))
+    for rows, block in by_blocks(M):
+        transposed_product(block, x[rows], part := np.empty_like(pull))
+        pull += part
+        add_lower_gram(block, weights[rows], total)
+    return pull, total
+
+
 def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
     """``sum_i weights_i M_ij^2`` for each column j."""
+    if is_streamed(M):
+        return sum(gram_diagonal(block, weights[rows]) for rows, block in by_blocks(M))  # type: ignore
     if isinstance(M, WithIntercept):
         return np.append(gram_diagonal(M.rows, weights), weights.sum())
     if not isinstance(M, Dense):

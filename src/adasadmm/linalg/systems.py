@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from .coupling import NO_GROUPS, Coupling, Groups, split
 from .dense_systems import DenseSystem, RowSpace
 from .gram_factor import gram_pattern, is_graph, pairs_of
-from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, size, to_scipy
+from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, is_streamed, size, to_scipy
 from .sparse_systems import Bordered, ConjugateGradients, Downdated, EdgeSpace, SparseSystem
 from .symbolic import Symbolic
 from .system import System
@@ -83,22 +83,30 @@ def system_for(X: Rows, A: CSR, groups: Groups = NO_GROUPS) -> System:
     >>> system.solve(np.array([1.0, 1.0, 2.0]))
     array([1., 1., 2.])
     """
-    X, A = _sparse_if_diagonal(X), _without_zeros(A)
-    inner = X.rows if isinstance(X, WithIntercept) else X
-    is_diagonal, options = _is_diagonal(inner) and inner.shape[1] > 0, []
-    if not is_diagonal and (X.shape[1] <= DENSE_FEATURES or X.shape[1] ** 2 <= size(X)):
-        options.append(Option(_dense_cost(X), lambda: DenseSystem(X, A, groups)))
-    if not options or options[0].flops > CHEAP:
-        options += bordered(X, A, groups) if isinstance(X, WithIntercept) else structured(X, A, groups)
+    options = [Option(size(X) * X.shape[1], lambda: DenseSystem(X, A, groups))]  # what one pass can gather
+    if not is_streamed(X):
+        options = in_memory(_sparse_if_diagonal(X), _without_zeros(A), groups)
     best = min(options, key=lambda option: option.flops)
     system = best.make()
     system.flops = best.flops
     return system
 
 
+def in_memory(X: Rows, A: CSR, groups: Groups) -> list[Option]:
+    """The ways for rows in memory; if the dense one is cheap, no other is counted."""
+    inner = X.rows if isinstance(X, WithIntercept) else X
+    assert isinstance(inner, (Dense, CSR))
+    is_diagonal, options = _is_diagonal(inner) and inner.shape[1] > 0, []
+    if not is_diagonal and (X.shape[1] <= DENSE_FEATURES or X.shape[1] ** 2 <= size(X)):
+        options.append(Option(_dense_cost(X), lambda: DenseSystem(X, A, groups)))
+    if not options or options[0].flops > CHEAP:
+        options += bordered(X, A, groups) if isinstance(X, WithIntercept) else structured(inner, A, groups)
+    return options
+
+
 def bordered(X: WithIntercept, A: CSR, groups: Groups) -> list[Option]:
     """The ways for an intercept as a border around the other coordinates."""
-    assert not isinstance(X.rows, WithIntercept)
+    assert isinstance(X.rows, (Dense, CSR))
     inner = structured(X.rows, as_csr(to_scipy(A)[:, :-1], "A"), groups)
 
     def around(option: Option) -> Option:
@@ -186,6 +194,7 @@ def _sparse_if_diagonal(X: Rows) -> Rows:
         return WithIntercept(_sparse_if_diagonal(X.rows))
     if isinstance(X, CSR):
         return _without_zeros(X)
+    assert isinstance(X, Dense)
     if np.count_nonzero(X.values[:1]) <= 1 and np.count_nonzero(X.values, axis=1).max(initial=0) <= 1:
         return as_csr(sp.csr_array(X.values), "X")
     return X

@@ -59,6 +59,7 @@ SAMPLE, SAMPLE_A_FEATURE = 4000, 40  # rows
 SAMPLED = 8  # times the sample is the least number of rows at which it saves time
 SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
 EASY = 1e-2  # of the loss at 0
+MOST_STREAMED = 4000  # features of rows that are read block by block, for which Newton's matrix is dense
 ARRAYS = ("w", "v", "theta", "z", "u", "v_before", "Xw", "Aw", "theta_next", "diagonal", "best_w")
 NUMBERS = ("beta_z", "beta", "iteration", "newton_steps", "allowed", "best_primal", "ascending")
 
@@ -86,7 +87,6 @@ class ALM(Solver):
     """
 
     uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
     takes_any_B: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = True
     exact_v: ClassVar[bool] = True
@@ -95,8 +95,17 @@ class ALM(Solver):
     fit_epochs: ClassVar[int] = 1000
     separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
+    def check(self, problem: Problem) -> None:
+        if problem.on_workers:
+            raise ValueError("ALM cannot use rows on workers; use ADMM()")
+        if problem.source is not None and problem.d > MOST_STREAMED:
+            raise ValueError(
+                f"ALM needs a dense matrix of {problem.d} x {problem.d} for rows from a source, which may have at most "
+                f"{MOST_STREAMED} features; use AdaSADMM()"
+            )
+
     def begin(self, problem: Problem, start: Point) -> Run:
-        return AugmentedLagrangianRun(problem, self, start)
+        return AugmentedLagrangianRun(problem if problem.source is None else problem.by_passes, self, start)
 
 
 class AugmentedLagrangianRun(Run):
@@ -225,7 +234,7 @@ class AugmentedLagrangianRun(Run):
         """
         steps, rows = 0, self._all_rows()
         while True:
-            pull = rows.pull()
+            pull = self._pull_and_matrix(rows, steps) if matrices.is_streamed(rows.X) else rows.pull()
             gradient = self._gradient(pull / self.problem.n)
             length = 0.0
             if steps < MOST_STEPS and (steps == 0 or self._excess(gradient) > self.allowed):
@@ -293,18 +302,27 @@ class AugmentedLagrangianRun(Run):
 
         return newton.step_length(slope, first_slope)
 
+    def _pull_and_matrix(self, rows: RowTerms, step: int) -> np.ndarray:
+        """The rows' part of the gradient, with that of Newton's matrix in the same pass, for the step that follows."""
+        slopes = rows.slopes()
+        weights = self._curved_rows(rows, step)
+        pull, of_X = products.transposed_product_and_gram(rows.X, slopes, weights)
+        self.system = self.problem.system
+        self.system.know(weights, of_X)
+        return pull
+
     def _newton_step(self, gradient: np.ndarray, rows: RowTerms, step: int) -> np.ndarray:
         """The inverse of the second derivative of psi, times its gradient."""
         if self.system is None:
             self.system = self.problem.system
-        weights = self._curved_rows(rows, 2 ** (step // MORE_ROWS))
+        weights = self._curved_rows(rows, step)
         self.system.factor(weights, self.beta * self._constraint_curvature(), self.units.ridge)
         self.diagonal[:] = self.system.diagonal
         return self.system.solve(gradient, NEWTON_RESIDUAL)
 
-    def _curved_rows(self, rows: RowTerms, times: int) -> np.ndarray:
+    def _curved_rows(self, rows: RowTerms, step: int) -> np.ndarray:
         """The weight of each row in Newton's matrix; 0 for rows without curvature, or outside of the sample."""
-        curvature = rows.curvature()
+        curvature, times = rows.curvature(), 2 ** (step // MORE_ROWS)
         curved = np.flatnonzero(curvature)
         n, d = self.problem.n, self.problem.d
         affordable = PASSES * 2 * n * n // max(1, matrices.size(self.problem.rows.X))
@@ -327,8 +345,8 @@ class AugmentedLagrangianRun(Run):
         return np.where(curvature > PROBE, np.minimum(curvature, 1.0), 0.0)
 
     def _all_rows(self) -> RowTerms:
-        envelopes = newton.Envelopes(self.problem.loss, self.problem.rows, self.Xw, self.u, self.beta_z)
-        return RowTerms(envelopes, self.z)
+        X, y, c = self.problem.rows
+        return RowTerms(X, newton.Envelopes(self.problem.loss, y, c, self.Xw, self.u, self.beta_z), self.z)
 
     def _first_beta(self) -> float:
         """A beta with which penalty and constraint have equal weight; without a penalty, rows and constraint."""
@@ -396,6 +414,7 @@ class AugmentedLagrangianRun(Run):
     def fork(self, problem: Problem | None) -> AugmentedLagrangianRun:
         if problem is None:
             raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
+        problem = problem if problem.source is None else problem.by_passes
         fork = AugmentedLagrangianRun(problem, self.solver, self.point)
         if not _equal(problem.rows, self.problem.rows):
             return fork

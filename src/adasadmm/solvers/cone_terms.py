@@ -34,7 +34,7 @@ from ..linalg.coupling import Groups
 
 __all__ = ["NO_CONES", "ConeStep", "ConeVariables", "Cones", "joined"]
 
-SURE = 1e3  # relative to its first value, s is at most this multiple of the distance to the boundary where it tends to 0
+SURE = 1e3  # relative to its first value, s is at most this multiple of its distance to the boundary if it tends to 0
 LEAST = 1e-5  # of the last determinant: a step to the boundary leaves more, so that a smaller one is rounding error
 
 

@@ -31,7 +31,9 @@ def is_cheap(problem: Problem, units: Units) -> bool:
     A step is short if the slope of one row, multiplied by the inverse ridge, moves the row's own prediction far beyond
     the range of the loss. For a smooth loss Newton's method is better in any case.
     """
-    if not ascent.is_possible(problem) or is_registered(losses.curvature, problem.loss):
+    if matrices.is_streamed(problem.rows.X) or not ascent.is_possible(problem):
+        return False
+    if is_registered(losses.curvature, problem.loss):
         return False
     if not all(is_registered(penalties.prox_at, part) for part, _ in penalties.parts_of(problem.penalty, problem.p)):
         return False

@@ -12,8 +12,7 @@ from .. import losses, penalties
 from .._core.jit import compiled, is_registered
 from .._core.threads import side_by_side
 from ..linalg import matrices, products
-from ..linalg.rows import add_row
-from ..sources.blocks import Block
+from ..linalg.matrices import Rows
 
 __all__ = ["PROBE", "TINY", "Envelopes", "RowTerms", "prox", "step_length"]
 
@@ -23,6 +22,7 @@ STEEP = 0.5  # of the first slope: where psi rises more steeply after a full ste
 LONGER, LONGEST = 4.0, 1e6  # where it still falls as steeply, the step is made longer
 REACH = 3.0  # steps as long as the last one after which a row left out must still have the same slope
 FEW = 0.5  # of the rows: where fewer may change their slopes, the others are left out
+LOADED = 2**26  # entries of rows that are loaded for that: 512 MiB
 FLAT, TRIALS = 0.3, 30  # a line search ends where the slope is this part of the first one, or after so many trials
 
 
@@ -30,7 +30,8 @@ class Envelopes(NamedTuple):
     """The Moreau envelope of each row's loss, at ``X w + u``."""
 
     loss: tuple
-    block: Block
+    y: np.ndarray
+    c: np.ndarray
     Xw: np.ndarray
     u: np.ndarray
     beta_z: float
@@ -47,16 +48,22 @@ class RowTerms:
         The indices of the rows, None for all of them.
     """
 
-    def __init__(self, envelopes: Envelopes, z: np.ndarray, chosen: np.ndarray | None = None) -> None:
-        self.envelopes, self.z, self.chosen = envelopes, z, chosen
-        self.Xw, self.X = envelopes.Xw, envelopes.block.X
+    def __init__(self, X: Rows, envelopes: Envelopes, z: np.ndarray, chosen: np.ndarray | None = None) -> None:
+        self.X, self.envelopes, self.z, self.chosen = X, envelopes, z, chosen
+        self.Xw = envelopes.Xw
         self.pieces = products.pieces(self.X)
         self.others = np.zeros(self.X.shape[1])  # the pull of the rows that are left out
 
+    def slopes(self) -> np.ndarray:
+        """The slope of each envelope, with the weight of its row; also sets z."""
+        slopes = np.empty_like(self.z)
+        side_by_side(partial(slopes_of_rows, self.envelopes, self.z, slopes), self.pieces)
+        return slopes
+
     def pull(self) -> np.ndarray:
         """The gradient of this part, times n; also sets z."""
-        of_pieces = side_by_side(partial(pull_of_rows, self.envelopes, self.z, self.X.shape[1]), self.pieces)
-        return sum(of_pieces) + self.others
+        products.transposed_product(self.X, self.slopes(), pull := np.empty(self.X.shape[1]))
+        return pull + self.others
 
     def product(self, p: np.ndarray) -> np.ndarray:
         """``X p``."""
@@ -84,26 +91,22 @@ class RowTerms:
         bends = np.empty(len(step), dtype=bool)
         side_by_side(partial(may_bend, self.envelopes, step, REACH, REACH * np.mean(np.abs(step)), bends), self.pieces)
         chosen = np.flatnonzero(bends)
-        if len(chosen) > FEW * len(step):
+        if len(chosen) > FEW * len(step) or (matrices.is_streamed(self.X) and len(chosen) * self.X.shape[1] > LOADED):
             return self
-        loss, block, Xw, u, beta_z = self.envelopes
-        few = Block(matrices.taken(block.X, chosen), block.y[chosen], block.c[chosen])
-        near = RowTerms(Envelopes(loss, few, Xw[chosen], u[chosen], beta_z), self.z[chosen], chosen)
+        e = self.envelopes
+        few = e._replace(y=e.y[chosen], c=e.c[chosen], Xw=e.Xw[chosen], u=e.u[chosen])
+        near = RowTerms(matrices.taken(self.X, chosen), few, self.z[chosen], chosen)
         near.others = pull - near.pull()
         return near
 
 
 @compiled
-def pull_of_rows(e, z, d, rows):
-    """Write each row's prox to ``z``; returns ``X'C s`` with the slopes s of the envelopes. ``rows`` is a slice."""
-    out = np.zeros(d)
+def slopes_of_rows(e, z, out, rows):
+    """Write each row's prox to ``z``, and the slope of its envelope, with its weight, to ``out``; a slice of rows."""
     for i in range(rows.start, rows.stop):
         target = e.Xw[i] + e.u[i]
-        z[i] = losses.prox(e.loss, target, 1.0 / e.beta_z, e.block.y[i])
-        slope = e.block.c[i] * e.beta_z * (target - z[i])
-        if slope != 0.0:
-            add_row(e.block.X, i, slope, out)
-    return out
+        z[i] = losses.prox(e.loss, target, 1.0 / e.beta_z, e.y[i])
+        out[i] = e.c[i] * e.beta_z * (target - z[i])
 
 
 @compiled
@@ -112,8 +115,8 @@ def curvature_of_rows(e, z, out, rows):
     for i in range(rows.start, rows.stop):
         target = e.Xw[i] + e.u[i]
         step = PROBE * (abs(target) + abs(target - z[i])) + TINY
-        curvature = 1.0 - (losses.prox(e.loss, target + step, 1.0 / e.beta_z, e.block.y[i]) - z[i]) / step
-        out[i] = e.block.c[i] * min(curvature, 1.0) if curvature > PROBE else 0.0
+        curvature = 1.0 - (losses.prox(e.loss, target + step, 1.0 / e.beta_z, e.y[i]) - z[i]) / step
+        out[i] = e.c[i] * min(curvature, 1.0) if curvature > PROBE else 0.0
 
 
 @compiled
@@ -122,8 +125,8 @@ def slope_of_rows(e, Xp, length, rows):
     total = 0.0
     for i in range(rows.start, rows.stop):
         target = e.Xw[i] + length * Xp[i] + e.u[i]
-        z = losses.prox(e.loss, target, 1.0 / e.beta_z, e.block.y[i])
-        total += e.block.c[i] * e.beta_z * (target - z) * Xp[i]
+        z = losses.prox(e.loss, target, 1.0 / e.beta_z, e.y[i])
+        total += e.c[i] * e.beta_z * (target - z) * Xp[i]
     return total
 
 
@@ -132,9 +135,9 @@ def may_bend(e, Xp, reach, least, out, rows):
     """Which rows' envelopes have curvature within ``reach |Xp| + least`` of their targets: slopes never fall."""
     for i in range(rows.start, rows.stop):
         target, far = e.Xw[i] + e.u[i], reach * abs(Xp[i]) + least
-        above = losses.prox(e.loss, target + far, 1.0 / e.beta_z, e.block.y[i])
-        below = losses.prox(e.loss, target - far, 1.0 / e.beta_z, e.block.y[i])
-        out[i] = e.block.c[i] > 0.0 and 2.0 * far - (above - below) > PROBE * PROBE * far
+        above = losses.prox(e.loss, target + far, 1.0 / e.beta_z, e.y[i])
+        below = losses.prox(e.loss, target - far, 1.0 / e.beta_z, e.y[i])
+        out[i] = e.c[i] > 0.0 and 2.0 * far - (above - below) > PROBE * PROBE * far
 
 
 @compiled

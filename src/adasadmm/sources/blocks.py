@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .. import losses
 from ..linalg import matrices
-from ..linalg.matrices import Rows, as_rows, as_vector
+from ..linalg.matrices import Rows, Streamed, WithIntercept, as_rows, as_vector
 from ..losses.offsets import WithOffset
 from ._base import Source
 from ._calls import Remembered
@@ -91,6 +91,24 @@ def of_raw_block(raw: RawBlock, summary: Summary, loss: Loss) -> Block:
     except ValueError as error:
         raise SourceError(f"{raw.place}: {error}") from None
     return Block(raw.X, y, np.ones(rows) if raw.weight is None else raw.weight / (summary.weight / summary.rows))
+
+
+def by_passes(source: Source, loss: Loss) -> Block:
+    """All targets and weights, read in one pass, beside rows that are read again in each product."""
+    n, d = source.shape
+    y, c, with_intercept = None, np.empty(n), False
+    for rows, block in of_source(source, loss):
+        y = np.empty((n, *block.y.shape[1:]), block.y.dtype) if y is None else y
+        y[rows], c[rows] = block.y, block.c
+        with_intercept = isinstance(block.X, WithIntercept)
+
+    def read() -> Iterator[tuple[slice, Rows]]:
+        for rows, block in of_source(source, loss):
+            yield rows, block.X.rows if isinstance(block.X, WithIntercept) else block.X
+
+    assert y is not None
+    streamed = Streamed(read, (n, d - with_intercept))
+    return Block(WithIntercept(streamed) if with_intercept else streamed, y, c)
 
 
 @dataclass(frozen=True)
