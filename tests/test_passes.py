@@ -109,3 +109,14 @@ def test_too_many_features_are_refused_before_any_work(monkeypatch):
     model = GraphGuidedClassifier("chain", solver="alm")
     with pytest.raises(ValueError, match="at most 4 features; use AdaSADMM"):
         model.fit(streamed(X, TARGETS[Hinge]))
+
+
+def test_another_penalty_is_solved_from_the_last_result_without_reading_the_targets_again():
+    common = {"loss": Squared(), "A": A, "gamma": 1e-3}
+    y, strong, weak = TARGETS[Squared], L1(0.1), L1(0.01)
+    problem = Problem(streamed(X, y), penalty=strong, **common)
+    first = solve(problem, ALM(), tol=1e-8)
+    second = solve(problem.with_penalty(weak), ALM(), tol=1e-8, start=first)
+    assert second.run.problem.rows is first.run.problem.rows
+    fresh = solve(Problem(X, y, penalty=weak, **common), ALM(), tol=1e-8)
+    np.testing.assert_allclose(second.w, fresh.w, atol=1e-6)

@@ -111,6 +111,7 @@ def test_every_cached_quantity_says_what_it_depends_on():
     case, streamed = problem(), problem(sources.arrays(X, Y, WEIGHT), None, sample_weight=None)
     known(case)
     streamed.objective(W)
+    assert streamed.by_passes.rows.y.tobytes() == case.rows.y.tobytes()
     cached = {name for name, value in vars(Problem).items() if isinstance(value, functools.cached_property)}
     assert cached <= DEPENDS_ON.keys()
     assert vars(case).keys() | vars(streamed).keys() == INPUTS | DEPENDS_ON.keys() | {"n", "d"}

@@ -55,7 +55,7 @@ DEPENDS_ON = {
     "_systems": {"rows", "A"},
     "v_step": {"A", "B", "penalty"},
     "w_set_split": INPUTS,
-    "by_passes": {"source", "loss"},
+    "_block_by_passes": {"source", "loss"},
 }
 
 
@@ -382,10 +382,14 @@ class Problem:
         convert = BlockConverter.of(self.source, self.loss)
         return self.source.map_partitions(OnConvertedBlocks(convert, function), work, memory, shared)
 
-    @functools.cached_property
+    @property
     def by_passes(self) -> Problem:
         """The same problem with targets and weights in memory, and the rows of a source read again in each product."""
-        return self.replaced(source=None, rows=blocks.by_passes(self.source, self.loss))
+        return self.replaced(source=None, rows=self._block_by_passes)
+
+    @functools.cached_property
+    def _block_by_passes(self) -> Block:
+        return blocks.by_passes(self.source, self.loss)
 
     @property
     def first_rows(self) -> Block:
