@@ -133,6 +133,18 @@ def test_batch_admm_is_exact_whatever_the_partitions(client, rows):
     assert_same(solve(Problem(streamed, **parts()), ADMM(), epochs=30, tol=0.0, trace_every=30), there)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_augmented_lagrangian_method_finds_the_optimum_on_workers(client, rows, fit_intercept):
+    X, y, _ = rows
+    model = GraphGuidedClassifier("chain", alpha=0.01, solver="alm", tol=1e-8, fit_intercept=fit_intercept)
+    here = model.fit(X, y).coef_
+    there = model.fit(*as_dask(400, X, y))
+    assert there.dual_gap_ <= 1e-8
+    np.testing.assert_allclose(there.coef_, here, atol=1e-6)
+    streamed = model.fit(sources.arrays(X, y, block_rows=400)).coef_
+    np.testing.assert_array_equal(streamed, model.fit(*as_dask(400, X, y)).coef_)
+
+
 def test_rounds_come_to_the_objective_of_one_machine(client, rows):
     X, y, _ = rows
     problem = Problem(X, y, **parts())

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -110,6 +111,6 @@ def returned(value: Any) -> Any:
 
 def name_of(function: Callable[..., Any]) -> str:
     """The name of the innermost function, for the dashboard."""
-    while hasattr(function, "function"):
-        function = function.function
+    while hasattr(function, "function") or isinstance(function, functools.partial):
+        function = function.func if isinstance(function, functools.partial) else function.function
     return function.__name__.strip("_").replace("_", "-")

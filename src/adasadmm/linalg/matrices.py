@@ -8,6 +8,8 @@ kernels for these forms are in `rows`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +29,8 @@ __all__ = [
     "differences",
     "to_scipy",
 ]
+
+BlockCall = Callable[[Callable[..., Any], list[tuple]], Iterator[Any]]
 
 UNSIGNED: dict[type, type] = {np.int32: np.uint32, np.int64: np.uint64}
 
@@ -69,26 +73,41 @@ class WithIntercept(NamedTuple):
 
 
 class Streamed:
-    """Rows that are read block by block, again in each product: a pass.
+    """Rows in blocks that are not in memory here. A product calls a function for each block, where it is: a pass.
 
     Parameters
     ----------
-    read : callable
-        Returns an iterator over the blocks, in order: the slice of the rows that a block holds, and the block.
-    shape : tuple of int
+    call : callable
+        ``call(function, work)`` returns an iterator over ``function(block, *work[k])`` for each block k, in order.
+    slices : list of slice
+        The rows that each block holds.
+    columns : int
     """
 
-    def __init__(self, read: Callable[[], Iterator[tuple[slice, Rows]]], shape: tuple[int, int]) -> None:
-        self.read, self.shape = read, shape
+    def __init__(self, call: BlockCall, slices: list[slice], columns: int) -> None:
+        self.call, self.slices, self.shape = call, slices, (slices[-1].stop, columns)
         self.passes = 0
 
-    def blocks(self) -> Iterator[tuple[slice, Rows]]:
+    def each(self, function: Callable[..., Any], *vectors: np.ndarray) -> Iterator[tuple[slice, Any]]:
+        """``function(block, *parts)`` for each block, with the parts of these vectors that belong to its rows."""
         self.passes += 1
-        return self.read()
+        work = [tuple(vector[rows] for vector in vectors) for rows in self.slices]
+        return zip(self.slices, self.call(function, work), strict=True)
 
-    def mapped(self, function: Callable[[Rows], Rows], columns: int) -> Streamed:
+    def mapped(self, change: Callable[[Any], Rows], columns: int) -> Streamed:
         """The rows that a function makes of each block."""
-        return Streamed(lambda: ((rows, function(block)) for rows, block in self.blocks()), (self.shape[0], columns))
+        return Streamed(lambda function, work: self.call(After(change, function), work), self.slices, columns)
+
+
+@dataclass(frozen=True)
+class After:
+    """Calls a function of a block that is changed first."""
+
+    change: Callable[[Any], Rows]
+    function: Callable[..., Any]
+
+    def __call__(self, block: Rows, *parts: np.ndarray) -> Any:
+        return self.function(self.change(block), *parts)
 
 
 Rows = Dense | CSR | WithIntercept | Streamed
@@ -119,14 +138,12 @@ def size(M: Rows) -> int:
     return inner.values.size if isinstance(inner, Dense) else inner.data.size
 
 
-def by_blocks(M: Rows) -> Iterator[tuple[slice, Rows]]:
-    """All rows, block by block, each with its slice; one block if they are in memory."""
+def each_block(M: Rows, function: Callable[..., Any], *vectors: np.ndarray) -> Iterator[tuple[slice, Any]]:
+    """`Streamed.each`, of rows that may have an intercept."""
     inner = innermost(M)
-    if not isinstance(inner, Streamed):
-        yield slice(0, M.shape[0]), M
-        return
-    for rows, block in inner.blocks():
-        yield rows, WithIntercept(block) if isinstance(M, WithIntercept) else block
+    assert isinstance(inner, Streamed)
+    on_block: Callable[..., Any] = function if inner is M else After(WithIntercept, function)
+    return inner.each(on_block, *vectors)
 
 
 def is_streamed(M: Rows) -> bool:
@@ -139,15 +156,15 @@ def taken(M: Rows, rows: np.ndarray) -> Rows:
     if isinstance(M, WithIntercept):
         return WithIntercept(taken(M.rows, rows))
     if isinstance(M, Streamed):
-        found = [taken(block, _inside(rows, place)) for place, block in M.blocks()]
+        chosen = np.zeros(M.shape[0], dtype=bool)
+        chosen[rows] = True
+        found = [block for _, block in M.each(_taken_where, chosen)]
         return stacked([block for block in found if block.shape[0]] or found[:1])
     return Dense(M.values[rows]) if isinstance(M, Dense) else as_csr(to_scipy(M)[rows], "rows")
 
 
-def _inside(indices: np.ndarray, rows: slice) -> np.ndarray:
-    """Which of the sorted indices lie in a slice, relative to its start."""
-    first, last = np.searchsorted(indices, (rows.start, rows.stop))
-    return indices[first:last] - rows.start
+def _taken_where(block: Rows, chosen: np.ndarray) -> Rows:
+    return taken(block, np.flatnonzero(chosen))
 
 
 def dense_block(M: Rows, rows: slice) -> np.ndarray:
@@ -198,7 +215,7 @@ def columns(M: Rows, chosen: np.ndarray) -> Rows:
         inner = columns(M.rows, chosen[:-1])
         return WithIntercept(inner) if chosen[-1] else inner
     if isinstance(M, Streamed):
-        return M.mapped(lambda block: columns(block, chosen), int(chosen.sum()))
+        return M.mapped(partial(columns, chosen=chosen), int(chosen.sum()))
     if isinstance(M, Dense):
         return Dense(np.ascontiguousarray(M.values[:, chosen]))
     return as_rows(to_scipy(M)[:, np.flatnonzero(chosen)])
@@ -209,7 +226,7 @@ def combined_columns(M: Rows, weights: sp.csr_array) -> Rows:
     if isinstance(M, WithIntercept):
         return WithIntercept(combined_columns(M.rows, weights[:-1, :-1]))
     if isinstance(M, Streamed):
-        return M.mapped(lambda block: combined_columns(block, weights), weights.shape[1])
+        return M.mapped(partial(combined_columns, weights=weights), weights.shape[1])
     if isinstance(M, Dense):
         return Dense(np.ascontiguousarray((weights.T @ M.values.T).T))
     return as_csr(to_scipy(M) @ weights, "rows")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import scipy.linalg.blas
@@ -22,8 +23,8 @@ from .matrices import (
     Rows,
     WithIntercept,
     as_csr,
-    by_blocks,
     dense_block,
+    each_block,
     innermost,
     is_streamed,
     size,
@@ -61,8 +62,8 @@ def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
         out[:] = 0.0
         return
     if is_streamed(M):
-        for rows, block in by_blocks(M):
-            product(block, x, out[rows])
+        for rows, part in each_block(M, partial(_product, x=x)):
+            out[rows] = part
         return
     side_by_side(lambda rows: product_of_rows(M, x, rows.start, rows.stop, out), pieces(M))
 
@@ -70,9 +71,8 @@ def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
 def product_pair(M: Rows, pair: tuple[np.ndarray, np.ndarray], out: np.ndarray) -> None:
     """``out_0 = M x`` and ``out_1 = M y`` for a pair of vectors, in one pass over M."""
     if is_streamed(M):
-        for rows, block in by_blocks(M):
-            product(block, pair[0], out[0, rows])
-            product(block, pair[1], out[1, rows])
+        for rows, part in each_block(M, partial(_products, pair=pair)):
+            out[:, rows] = part
         return
     side_by_side(lambda rows: product_pair_of_rows(M, *pair, rows.start, rows.stop, out), pieces(M, 2))
 
@@ -80,10 +80,7 @@ def product_pair(M: Rows, pair: tuple[np.ndarray, np.ndarray], out: np.ndarray) 
 def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
     """``out = M' x``, summed over the pieces of M in order."""
     if is_streamed(M):
-        out[:] = 0.0
-        for rows, block in by_blocks(M):
-            transposed_product(block, x[rows], part := np.empty_like(out))
-            out += part
+        out[:] = sum(part for _, part in each_block(M, _transposed_product, x))
         return
 
     def of_piece(rows: slice) -> np.ndarray:
@@ -104,7 +101,7 @@ def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
 def gram_product(M: Rows, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
     """``M' diag(weights) M x``, in one pass over M."""
     if is_streamed(M):
-        return sum(gram_product(block, weights[rows], x) for rows, block in by_blocks(M))  # type: ignore
+        return sum(part for _, part in each_block(M, partial(gram_product, x=x), weights))  # type: ignore
 
     def of_piece(rows: slice) -> np.ndarray:
         part = np.zeros_like(x)
@@ -175,8 +172,7 @@ def add_lower_gram(M: Rows, weights: np.ndarray, out: np.ndarray) -> None:
     """
     d = M.shape[1]
     if is_streamed(M):
-        for rows, block in by_blocks(M):
-            add_lower_gram(block, weights[rows], out)
+        out += sum(part for _, part in each_block(M, _lower_gram, weights))
     elif isinstance(M, WithIntercept):
         add_lower_gram(M.rows, weights, out[:-1, :-1])
         transposed_product(M.rows, weights, pull := np.empty(d - 1))
@@ -242,17 +238,16 @@ def add_squares(M: CSR, weights: np.ndarray, out: np.ndarray) -> None:
 def transposed_product_and_gram(M: Rows, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``M' x``, and the lower triangle of ``M' diag(weights) M``, in one pass over blocks."""
     pull, total = np.zeros(M.shape[1]), np.zeros((M.shape[1], M.shape[1]))
-    for rows, block in by_blocks(M):
-        transposed_product(block, x[rows], part := np.empty_like(pull))
-        pull += part
-        add_lower_gram(block, weights[rows], total)
+    for _, (of_pull, of_total) in each_block(M, _transposed_product_and_gram, x, weights):
+        pull += of_pull
+        total += of_total
     return pull, total
 
 
 def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
     """``sum_i weights_i M_ij^2`` for each column j."""
     if is_streamed(M):
-        return sum(gram_diagonal(block, weights[rows]) for rows, block in by_blocks(M))  # type: ignore
+        return sum(part for _, part in each_block(M, gram_diagonal, weights))  # type: ignore
     if isinstance(M, WithIntercept):
         return np.append(gram_diagonal(M.rows, weights), weights.sum())
     if not isinstance(M, Dense):
@@ -296,3 +291,30 @@ def _least_norm(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray | None:
 def largest_entry(x: np.ndarray) -> float:
     """``max_j |x_j|``, and 0 for an empty x."""
     return float(max(x.max(), -x.min())) if x.size else 0.0
+
+
+# --- functions of one block ------------------------------------------------------------------------------------------
+
+
+def _product(block: Rows, x: np.ndarray) -> np.ndarray:
+    product(block, x, out := np.empty(block.shape[0]))
+    return out
+
+
+def _products(block: Rows, pair: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    product_pair(block, pair, out := np.empty((2, block.shape[0])))
+    return out
+
+
+def _transposed_product(block: Rows, x: np.ndarray) -> np.ndarray:
+    transposed_product(block, x, out := np.empty(block.shape[1]))
+    return out
+
+
+def _lower_gram(block: Rows, weights: np.ndarray) -> np.ndarray:
+    add_lower_gram(block, weights, out := np.zeros((block.shape[1], block.shape[1])))
+    return out
+
+
+def _transposed_product_and_gram(block: Rows, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return _transposed_product(block, x), _lower_gram(block, weights)

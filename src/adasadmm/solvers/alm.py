@@ -96,8 +96,6 @@ class ALM(Solver):
     separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def check(self, problem: Problem) -> None:
-        if problem.on_workers:
-            raise ValueError("ALM cannot use rows on workers; use ADMM()")
         if problem.source is not None and problem.d > MOST_STREAMED:
             raise ValueError(
                 f"ALM needs a dense matrix of {problem.d} x {problem.d} for rows from a source, which may have at most "

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +17,7 @@ from ..linalg import matrices
 from ..linalg.matrices import Rows, Streamed, WithIntercept, as_rows, as_vector
 from ..losses.offsets import WithOffset
 from ._base import Source
-from ._calls import Remembered
+from ._calls import OnConvertedBlocks, OnSingleBlock, Remembered
 from ._faults import RawBlock, SourceError
 from ._gate import Matrix
 from ._summary import Summary
@@ -95,20 +97,42 @@ def of_raw_block(raw: RawBlock, summary: Summary, loss: Loss) -> Block:
 
 def by_passes(source: Source, loss: Loss) -> Block:
     """All targets and weights, read in one pass, beside rows that are read again in each product."""
-    n, d = source.shape
-    y, c, with_intercept = None, np.empty(n), False
-    for rows, block in of_source(source, loss):
-        y = np.empty((n, *block.y.shape[1:]), block.y.dtype) if y is None else y
-        y[rows], c[rows] = block.y, block.c
-        with_intercept = isinstance(block.X, WithIntercept)
+    if source.on_workers:
+        convert, each = BlockConverter.of(source, loss), [([k], ()) for k in range(len(source))]
+        found = list(source.map_partitions(OnConvertedBlocks(convert, OnSingleBlock(_without_rows)), each))
+    else:
+        found = [_without_rows(block, {}) for _, block in of_source(source, loss)]
+    with_intercept, ys, cs = zip(*found, strict=True)
+    ends = np.cumsum([0, *map(len, ys)]).tolist()
+    slices = [slice(*ends_of_block) for ends_of_block in itertools.pairwise(ends)]
+    streamed = Streamed(partial(_call, source, loss), slices, source.shape[1] - with_intercept[0])
+    return Block(WithIntercept(streamed) if with_intercept[0] else streamed, np.concatenate(ys), np.concatenate(cs))
 
-    def read() -> Iterator[tuple[slice, Rows]]:
-        for rows, block in of_source(source, loss):
-            yield rows, block.X.rows if isinstance(block.X, WithIntercept) else block.X
 
-    assert y is not None
-    streamed = Streamed(read, (n, d - with_intercept))
-    return Block(WithIntercept(streamed) if with_intercept else streamed, y, c)
+def _without_rows(block: Block, remembered: Remembered) -> tuple[bool, np.ndarray, np.ndarray]:
+    """Whether there is an intercept, the targets and the weights."""
+    return isinstance(block.X, WithIntercept), block.y, block.c
+
+
+def _call(source: Source, loss: Loss, function: Callable[..., Any], work: list[tuple]) -> Iterator[Any]:
+    """``function(rows, *work[k])`` for each block k, where the block is; rows have no intercept."""
+    on_rows = OnRows(function)
+    if source.on_workers:
+        convert, items = BlockConverter.of(source, loss), [([k], parts) for k, parts in enumerate(work)]
+        yield from source.map_partitions(OnConvertedBlocks(convert, OnSingleBlock(on_rows)), items)
+    else:
+        for parts, (_, block) in zip(work, of_source(source, loss), strict=True):
+            yield on_rows(block, {}, *parts)
+
+
+@dataclass(frozen=True)
+class OnRows:
+    """Calls a function of the rows of a block, without their intercept."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, block: Block, remembered: Remembered, *parts: np.ndarray) -> Any:
+        return self.function(block.X.rows if isinstance(block.X, WithIntercept) else block.X, *parts)
 
 
 @dataclass(frozen=True)
