@@ -466,3 +466,7 @@ def test_a_wrong_offset_of_a_signal_is_named(offset, message):
             fit(t, y, offset=offset)
     with pytest.raises(ValueError, match=message):
         TotalVariationDenoiser(loss="poisson").fit(y, offset=offset)
+    with pytest.raises(ValueError, match="offset must hold numbers"):
+        TrendFilter(loss="poisson").fit(t, y, offset=["one"] * 5)
+    with pytest.raises(ValueError, match="image must hold counts >= 0 for Poisson, got -1; correct"):
+        TotalVariationDenoiser(loss="poisson").fit(-y)

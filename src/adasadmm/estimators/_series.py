@@ -13,7 +13,17 @@ from ..linalg.matrices import CSR, UNSIGNED, index_type
 from ..losses import Gamma, NegativeBinomial, Poisson, Squared, Tweedie
 from ..losses.offsets import OF_RESIDUAL
 
-__all__ = ["Series", "as_targets", "as_times", "as_weights", "check_attained", "selection", "series_of", "shifts_of"]
+__all__ = [
+    "Series",
+    "as_targets",
+    "as_times",
+    "as_weights",
+    "check_attained",
+    "check_pixels",
+    "selection",
+    "series_of",
+    "shifts_of",
+]
 
 # The loss of several targets at one time is that of their mean, and a constant, if their offsets are equal.
 MEAN_SUFFICES = (Squared, Poisson, Gamma, Tweedie, NegativeBinomial)
@@ -81,7 +91,10 @@ def shifts_of(offset: npt.ArrayLike | None, observed: np.ndarray) -> np.ndarray 
     """The gate for offsets: one finite number for each observed target; those of missing targets may be anything."""
     if offset is None:
         return None
-    array = np.asarray(offset, dtype=np.float64)
+    try:
+        array = np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"offset must hold numbers, one for each target: {error}") from None
     if array.ndim == observed.ndim + 1 and array.shape[-1] == 1:
         array = array[..., 0]
     if array.shape != observed.shape:
@@ -142,6 +155,14 @@ def selection(node: np.ndarray | None, n: int) -> CSR:
     width = index_type(rows, max(rows, n))
     columns: np.ndarray = np.arange(n, dtype=width) if node is None else node.astype(width)
     return CSR(np.ones(rows), columns.view(UNSIGNED[width]), np.arange(rows + 1, dtype=width), n)
+
+
+def check_pixels(y: np.ndarray, loss: Any) -> None:
+    """Raise if the loss does not take these pixels, with the name that the argument has there."""
+    try:
+        losses.check(loss, y)
+    except ValueError as error:
+        raise ValueError(str(error).replace("y must", "image must", 1)) from None
 
 
 def check_attained(y: np.ndarray, loss: Any, l2: float) -> None:

@@ -19,7 +19,7 @@ from ..penalties import L1
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
 from ._fitting import as_loss
-from ._series import as_targets, as_weights, check_attained, selection, shifts_of
+from ._series import as_targets, as_weights, check_attained, check_pixels, selection, shifts_of
 from ._signals import FUSED, SignalModel, response
 from ._structure import Structure, extended
 from ._types import LossLike, SolverLike
@@ -258,6 +258,7 @@ class TotalVariationDenoiser(SignalModel):
                 raise ValueError("image has no observed pixel: every one is NaN or has a weight of 0")
             y, total = np.where(seen, y, y[seen][0]), float(weight.sum())
             offset = None if offset is None else np.where(seen, offset, 0.0)
+        check_pixels(y, loss)
         check_attained(y, loss, self.l2)
         self.alpha_ = 1.0 / total if self.alpha is None else float(self.alpha)
         whole = extended(Structure(to_scipy(A), L1(self.alpha_)), self.l1_ratio, None)
