@@ -4,6 +4,9 @@
 
 A fault is an objective above CVXPY's by more than tol although the run says that it converged, a dual value above a
 known objective, a warning, or an exception. A run that ends without having converged is counted, and no fault.
+
+The last line is of the estimators, with solver="auto" and tol=1e-6, on the product of losses, l1_ratio and constraints,
+with and without offset, weights and intercept (--models of them). There, missing tol or a constraint is also a fault.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from pathlib import Path
 import page
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from random_models import COUNT, faults, random_model
 from random_problems import by_cvxpy, judged, random_case
 
 import adasadmm
@@ -31,6 +35,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="number of the first problem: another seed")
     parser.add_argument("--largest", type=int, default=400, help="rows and features at the most")
     parser.add_argument("--solvers", default=",".join(SOLVERS))
+    parser.add_argument("--models", type=int, default=COUNT, help="fits of estimators")
     parser.add_argument("--json", help="file for all verdicts")
     parser.add_argument("--print", action="store_true", help="the table goes to the terminal, not to the docs")
     return parser.parse_args()
@@ -58,6 +63,24 @@ def verdicts(options: argparse.Namespace) -> list[dict]:
     return found
 
 
+def of_estimators(options: argparse.Namespace) -> list[str]:
+    """The line of the table for the estimators."""
+    converged, faulty, slowest = 0, 0, 0.0
+    for number in range(options.first, options.first + options.models):
+        case, found = random_model(number, options.largest), []
+        start = time.perf_counter()
+        try:
+            found = faults(case)
+            converged += case.model.dual_gap_ <= case.model.tol
+        except Exception as error:  # the next model may tell more
+            found = [f"{case.name}: {error!r}"]
+        slowest, faulty = max(slowest, time.perf_counter() - start), faulty + bool(found)
+        for fault in found:
+            print(fault, file=sys.stderr)
+    counts = options.models, converged, options.models - converged, faulty
+    return ["estimators", *map(str, counts), f"{slowest:.2f}, with CVXPY"]
+
+
 def text() -> str:
     options = arguments()
     found = verdicts(options)
@@ -72,6 +95,8 @@ def text() -> str:
         lines.append(
             [name, *(str(k) for k in (len(own), status["converged"], status["done"], faulty)), f"{slowest:.2f}"]
         )
+    if options.models:
+        lines.append(of_estimators(options))
     head = ["solver", "problems", "converged", "not converged", "with a fault", "slowest, s"]
     return page.table(head, lines)
 

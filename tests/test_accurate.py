@@ -207,7 +207,7 @@ def test_a_batch_of_its_own_choice_matches_the_work_over_coordinates(n, columns,
 
 def test_a_loss_with_kinks_is_refused_with_a_better_idea():
     problem = Case("hinge").problem
-    with pytest.raises(TypeError, match=r"ASVRGADMM needs losses.curvature for Hinge.*or use SPDHG\(\)"):
+    with pytest.raises(TypeError, match=r"ASVRGADMM needs losses.curvature for Hinge, which has none; use SPDHG\(\)"):
         solve(problem, ASVRGADMM())
 
 

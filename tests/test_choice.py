@@ -54,6 +54,7 @@ def signs(n):
 
 
 STAR = graphs.incidence(np.array([[0, j] for j in range(1, 30)]), d=30)
+COUNTS = np.arange(60.0 * 330) % 3, Poisson(), graphs.difference(330)
 SHAPES = [
     (sp.eye_array(30), RNG.normal(size=30), Squared(), graphs.difference(30), ChainDP),
     (np.eye(30), np.arange(30.0), Poisson(), graphs.difference(30), ChainDP),
@@ -67,7 +68,9 @@ SHAPES = [
     (numbers(20, 30)[0], signs(20), Hinge(), graphs.difference(30), IPM),
     (numbers(500, 30)[0], signs(500), Hinge(), graphs.difference(30), ALM),
     (numbers(500, 30)[0], signs(500), Logistic(), graphs.difference(30), IPM),
-    (numbers(3000, 30)[0], signs(3000), Logistic(), graphs.difference(30), ALM),
+    (numbers(3000, 30)[0], signs(3000), Logistic(), graphs.difference(30), IPM),
+    (numbers(17_000, 330)[0], signs(17_000), Logistic(), graphs.difference(330), ALM),
+    (sp.kron(np.ones((60, 1)), sp.eye_array(330, format="csr") + sp.eye_array(330, k=9)).tocsr(), *COUNTS, IPM),
     (*numbers(3000, 30), Squared(), graphs.difference(30), IPM),
 ]
 

@@ -184,9 +184,10 @@ def test_scores_are_explained_deviances(loss):
 @pytest.mark.parametrize(
     ("loss", "y", "message"),
     [
-        ("gamma", [1.0, 0.0, 2.0], "y must hold amounts > 0 for Gamma, got 0"),
-        ("tweedie", [1.0, -2.0, 2.0], "y must hold amounts >= 0 for Tweedie, got -2"),
-        ("negative_binomial", [1.0, -2.0, 2.0], "y must hold counts >= 0 for NegativeBinomial, got -2"),
+        ("gamma", [1.0, 0.0, 2.0], "y must hold amounts > 0 for Gamma, got 0; Tweedie"),
+        ("gamma", [1.0, -2.0, 0.0], "y must hold amounts > 0 for Gamma, got -2; correct or leave out"),
+        ("tweedie", [1.0, -2.0, 2.0], "y must hold amounts >= 0 for Tweedie, got -2; correct or leave out"),
+        ("negative_binomial", [1.0, -2.0, 2.0], "y must hold counts >= 0 for NegativeBinomial, got -2; correct"),
         (Tweedie(0.5), [1.0, 2.0, 2.0], "power of Tweedie must lie between 1 and 2, got 0.5"),
     ],
 )

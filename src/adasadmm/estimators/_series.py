@@ -6,15 +6,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array
 
 from .. import losses
 from ..linalg.matrices import CSR, UNSIGNED, index_type
 from ..losses import Gamma, NegativeBinomial, Poisson, Squared, Tweedie
+from ..losses.offsets import OF_RESIDUAL
 
-__all__ = ["Series", "as_targets", "as_times", "as_weights", "check_attained", "selection", "series_of"]
+__all__ = [
+    "Series",
+    "as_targets",
+    "as_times",
+    "as_weights",
+    "check_attained",
+    "check_pixels",
+    "selection",
+    "series_of",
+    "shifts_of",
+]
 
-# The loss of several targets at one time is that of their mean, and a constant.
+# The loss of several targets at one time is that of their mean, and a constant, if their offsets are equal.
 MEAN_SUFFICES = (Squared, Poisson, Gamma, Tweedie, NegativeBinomial)
 
 
@@ -27,9 +38,15 @@ class Series(NamedTuple):
 
     times: np.ndarray
     y: np.ndarray
-    weight: np.ndarray | None
-    node: np.ndarray | None
-    constant: float
+    weight: np.ndarray | None = None
+    offset: np.ndarray | None = None
+    node: np.ndarray | None = None
+    constant: float = 0.0
+
+    def at(self, rows: np.ndarray) -> Series:
+        """The observations of some rows, before any were merged."""
+        weight, offset = (None if values is None else values[rows] for values in (self.weight, self.offset))
+        return self._replace(times=self.times[rows], y=self.y[rows], weight=weight, offset=offset)
 
 
 def as_times(t: npt.ArrayLike, name: str = "t") -> np.ndarray:
@@ -70,39 +87,66 @@ def as_weights(sample_weight: npt.ArrayLike | None, shape: tuple[int, ...]) -> n
     return array
 
 
-def series_of(t: np.ndarray, y: np.ndarray, weight: np.ndarray | None, loss: Any) -> Series:
+def shifts_of(offset: npt.ArrayLike | None, observed: np.ndarray) -> np.ndarray | None:
+    """The gate for offsets: one finite number for each observed target; those of missing targets may be anything."""
+    if offset is None:
+        return None
+    try:
+        array = np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"offset must hold numbers, one for each target: {error}") from None
+    if array.ndim == observed.ndim + 1 and array.shape[-1] == 1:
+        array = array[..., 0]
+    if array.shape != observed.shape:
+        raise ValueError(f"offset must have shape {observed.shape}, one number for each target, got {array.shape}")
+    wrong = observed & ~np.isfinite(array)
+    if wrong.any():
+        raise ValueError(
+            f"offset must be finite where there is a target, got {array[wrong][0]}; "
+            "for a target without exposure, set the target to NaN"
+        )
+    return array
+
+
+def series_of(observed: Series, loss: Any) -> Series:
     """The observations in the order of their times, without missing ones and those of weight 0."""
-    check_consistent_length(t, y)
-    keep = ~np.isnan(y) if np.isnan(y.sum()) else None
-    if weight is not None and not weight.all():
-        keep = (weight > 0.0) if keep is None else keep & (weight > 0.0)
-    if keep is not None:
-        t, y = t[keep], y[keep]
-        weight = None if weight is None else weight[keep]
-    if len(y) == 0:
+    keep = ~np.isnan(observed.y)
+    if observed.weight is not None:
+        keep &= observed.weight > 0.0
+    series = observed if keep.all() else observed.at(keep)
+    if len(series.y) == 0:
         raise ValueError("y has no observed target: every one is NaN or has a weight of 0")
-    if (t[1:] > t[:-1]).all():
-        return Series(t, y, weight, None, 0.0)
-    if not (t[1:] >= t[:-1]).all():
-        order = np.argsort(t, kind="stable")
-        t, y = t[order], y[order]
-        weight = None if weight is None else weight[order]
-    first = np.append(True, t[1:] != t[:-1])
+    if series.offset is not None and isinstance(loss, OF_RESIDUAL):
+        series = series._replace(y=series.y - series.offset, offset=None)
+    if (series.times[1:] > series.times[:-1]).all():
+        return series
+    if not (series.times[1:] >= series.times[:-1]).all():
+        series = series.at(np.argsort(series.times, kind="stable"))
+    first = np.append(True, series.times[1:] != series.times[:-1])
     if first.all():
-        return Series(t, y, weight, None, 0.0)
-    node, times = np.cumsum(first) - 1, t[first]
+        return series
+    node = np.cumsum(first) - 1
+    if _can_merge(series, node, first, loss):
+        return _merged(series, node, first, loss)
+    return series._replace(times=series.times[first], node=node)
+
+
+def _can_merge(series: Series, node: np.ndarray, first: np.ndarray, loss: Any) -> bool:
+    """Whether the mean of the targets at one time has their loss, up to a constant: only if their offsets are equal."""
     if not isinstance(loss, MEAN_SUFFICES):
-        return Series(times, y, weight, node, 0.0)
-    return _merged(times, y, np.ones(len(y)) if weight is None else weight, node, loss)
+        return False
+    return series.offset is None or bool((series.offset == series.offset[first][node]).all())
 
 
-def _merged(times: np.ndarray, y: np.ndarray, weight: np.ndarray, node: np.ndarray, loss: Any) -> Series:
+def _merged(series: Series, node: np.ndarray, first: np.ndarray, loss: Any) -> Series:
     """One target for each time: the weighted mean, with the sum of the weights."""
+    y, weight = series.y, np.ones(len(node)) if series.weight is None else series.weight
     losses.check(loss, y)
     total = np.bincount(node, weight)
     mean = np.bincount(node, weight * y) / total
     spread = 0.5 * float(weight @ (y - mean[node]) ** 2) / float(weight.sum()) if isinstance(loss, Squared) else 0.0
-    return Series(times, mean, total, None, spread)
+    offset = None if series.offset is None else series.offset[first]
+    return Series(series.times[first], mean, total, offset, None, spread)
 
 
 def selection(node: np.ndarray | None, n: int) -> CSR:
@@ -111,6 +155,14 @@ def selection(node: np.ndarray | None, n: int) -> CSR:
     width = index_type(rows, max(rows, n))
     columns: np.ndarray = np.arange(n, dtype=width) if node is None else node.astype(width)
     return CSR(np.ones(rows), columns.view(UNSIGNED[width]), np.arange(rows + 1, dtype=width), n)
+
+
+def check_pixels(y: np.ndarray, loss: Any) -> None:
+    """Raise if the loss does not take these pixels, with the name that the argument has there."""
+    try:
+        losses.check(loss, y)
+    except ValueError as error:
+        raise ValueError(str(error).replace("y must", "image must", 1)) from None
 
 
 def check_attained(y: np.ndarray, loss: Any, l2: float) -> None:

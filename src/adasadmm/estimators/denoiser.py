@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,27 @@ from ..penalties import L1
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
 from ._fitting import as_loss
-from ._series import as_targets, as_weights, check_attained, selection
+from ._series import as_targets, as_weights, check_attained, check_pixels, selection, shifts_of
 from ._signals import FUSED, SignalModel, response
 from ._structure import Structure, extended
 from ._types import LossLike, SolverLike
 
 __all__ = ["TotalVariationDenoiser"]
+
+
+class _Channel(NamedTuple):
+    """The pixels of one channel in a row."""
+
+    y: np.ndarray
+    weight: np.ndarray | None
+    offset: np.ndarray | None
+
+    def counted(self) -> np.ndarray | None:
+        """The weights of the pixels, 0 where one is missing; None if all are 1."""
+        missing = np.isnan(self.y) if np.isnan(self.y.sum()) else None
+        if missing is None:
+            return self.weight
+        return np.where(missing, 0.0, 1.0 if self.weight is None else self.weight)
 
 
 class TotalVariationDenoiser(SignalModel):
@@ -66,8 +81,9 @@ class TotalVariationDenoiser(SignalModel):
     Attributes
     ----------
     image_ : ndarray of the image's shape
-        The denoised image. For losses with a logarithmic link, such as Poisson's, the expected counts or amounts, which
-        are ``exp(coef_)``; for the logistic loss the probability of the label 1; else ``coef_``.
+        The denoised image, with the offset. For losses with a logarithmic link, such as Poisson's, the expected counts
+        or amounts, which are ``exp(coef_ + offset)``; for the logistic loss the probability of the label 1; else
+        ``coef_ + offset``.
     coef_ : ndarray of the image's shape
         The fitted values w. Inside a piece they are equal to the last bit.
     labels_ : ndarray of int of the image's shape
@@ -148,7 +164,13 @@ class TotalVariationDenoiser(SignalModel):
 
     @_fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
-    def fit(self, image: npt.ArrayLike, y: None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        image: npt.ArrayLike,
+        y: None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+    ) -> Self:
         """Denoise an image.
 
         Parameters
@@ -159,6 +181,9 @@ class TotalVariationDenoiser(SignalModel):
             Not used.
         sample_weight : array-like of the image's shape, default=None
             Weights of the pixels, not negative. A weight of 2 is the same as observing the pixel twice.
+        offset : array-like of the image's shape, default=None
+            A known part of each prediction, which is then w + offset: for counts, the logarithm of the exposure of each
+            pixel. None means 0. That of a missing pixel may be anything.
 
         Returns
         -------
@@ -167,21 +192,26 @@ class TotalVariationDenoiser(SignalModel):
         """
         loss = as_loss(self.loss)
         pixels = as_targets(image, loss, "image")
-        weight = as_weights(sample_weight, pixels.shape)
+        weight, shift = as_weights(sample_weight, pixels.shape), shifts_of(offset, ~np.isnan(pixels))
         axes = self._space(pixels.shape)
         shape = tuple(pixels.shape[axis] for axis in axes)
         A, outcomes, values = grid_rows(shape), [], np.empty(pixels.shape)
         for channel in self._channels(pixels.shape):
-            counted = _counted(pixels[channel], None if weight is None else weight[channel])
-            outcome = self._solve(self._problem(pixels[channel].reshape(-1), counted, A, loss))
+            known = (None if given is None else given[channel].reshape(-1) for given in (weight, shift))
+            outcome = self._solve(self._problem(_Channel(pixels[channel].reshape(-1), *known), A, loss))
             values[channel] = outcome.result.w_average.reshape(shape)
             outcomes.append(outcome)
         self._set_outcomes(outcomes)
-        self._axes, self.coef_, self.image_ = axes, values, response(loss, values)
+        self._axes, self.coef_ = axes, values
+        self.image_ = response(loss, values if shift is None else values + shift)
         return self
 
     def fit_transform(
-        self, image: npt.ArrayLike, y: None = None, sample_weight: npt.ArrayLike | None = None
+        self,
+        image: npt.ArrayLike,
+        y: None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
     ) -> np.ndarray:
         """Denoise an image and return it; the same as ``fit(image).image_``.
 
@@ -191,12 +221,13 @@ class TotalVariationDenoiser(SignalModel):
         y : None
             Not used.
         sample_weight : array-like of the image's shape, default=None
+        offset : array-like of the image's shape, default=None
 
         Returns
         -------
         ndarray of the image's shape
         """
-        return self.fit(image, sample_weight=sample_weight).image_
+        return self.fit(image, sample_weight=sample_weight, offset=offset).image_
 
     def _space(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The axes along which neighbours are compared."""
@@ -217,19 +248,22 @@ class TotalVariationDenoiser(SignalModel):
         before = (slice(None),) * (self.channel_axis % len(shape))
         return [(*before, k) for k in range(shape[self.channel_axis])]
 
-    def _problem(self, y: np.ndarray, weight: np.ndarray | None, A: CSR, loss: tuple) -> Problem:
-        """The problem of one channel; missing pixels have weight 0 and a target that does not matter."""
+    def _problem(self, channel: _Channel, A: CSR, loss: tuple) -> Problem:
+        """The problem of one channel; missing pixels have weight 0, and a target and an offset that do not matter."""
+        y, weight, offset = channel.y, channel.counted(), channel.offset
         total = float(len(y))
         if weight is not None:
             seen = weight > 0.0
             if not seen.any():
                 raise ValueError("image has no observed pixel: every one is NaN or has a weight of 0")
             y, total = np.where(seen, y, y[seen][0]), float(weight.sum())
+            offset = None if offset is None else np.where(seen, offset, 0.0)
+        check_pixels(y, loss)
         check_attained(y, loss, self.l2)
         self.alpha_ = 1.0 / total if self.alpha is None else float(self.alpha)
-        X = selection(None, len(y))
         whole = extended(Structure(to_scipy(A), L1(self.alpha_)), self.l1_ratio, None)
-        return Problem(X, y, loss=loss, penalty=whole.penalty, A=whole.A, gamma=self.l2, sample_weight=weight)
+        parts = {"loss": loss, "penalty": whole.penalty, "A": whole.A, "gamma": self.l2}
+        return Problem(selection(None, len(y)), y, sample_weight=weight, offset=offset, **parts)
 
     # --- the pieces --------------------------------------------------------------------------------------------------
 
@@ -272,12 +306,3 @@ class TotalVariationDenoiser(SignalModel):
 
     def _size(self) -> str:
         return f"{' x '.join(map(str, self.coef_.shape))} pixels"
-
-
-def _counted(pixels: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
-    """The weights of the pixels, 0 where one is missing; None if all are 1."""
-    missing = np.isnan(pixels.reshape(-1)) if np.isnan(pixels.sum()) else None
-    weights = None if weight is None else weight.reshape(-1)
-    if missing is None:
-        return weights
-    return np.where(missing, 0.0, 1.0 if weights is None else weights)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -17,14 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from .. import losses
 from ..certificates.trace import Result
 from ..graphs.structures import difference_rows
-from ..losses import Logistic
 from ..penalties import L1
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
 from ._curves import Curve
 from ._fitting import as_loss
 from ._predicting import explained_deviance, has_deviance
-from ._series import Series, as_targets, as_times, as_weights, check_attained, selection, series_of
+from ._series import Series, as_targets, as_times, as_weights, check_attained, selection, series_of, shifts_of
 from ._signals import FUSED, SignalModel, response
 from ._types import LossLike, SolverLike
 
@@ -153,7 +152,13 @@ class TrendFilter(RegressorMixin, SignalModel):
 
     @_fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
-    def fit(self, t: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        t: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+    ) -> Self:
         """Fit the series.
 
         Parameters
@@ -164,6 +169,9 @@ class TrendFilter(RegressorMixin, SignalModel):
             Targets. NaN is a missing one.
         sample_weight : array-like of shape (n,), default=None
             Weights of the targets, not negative. A weight of 2 is the same as a second equal target.
+        offset : array-like of shape (n,), default=None
+            A known part of each prediction, which is then w + offset. None means 0. For counts with an exposure it is
+            the logarithm of the exposure, and w that of the rate. That of a missing target may be anything.
 
         Returns
         -------
@@ -172,7 +180,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         """
         loss, given = as_loss(self.loss), as_times(t)
         target = _as_column(as_targets(y, loss))
-        series = series_of(given, target, as_weights(sample_weight, target.shape), loss)
+        series = series_of(_observed(given, target, sample_weight, offset), loss)
         n = len(series.times)
         if n <= self.order:
             raise ValueError(
@@ -206,6 +214,7 @@ class TrendFilter(RegressorMixin, SignalModel):
             A=A,
             gamma=self.l2,
             sample_weight=series.weight,
+            offset=series.offset,
         )
 
     def _breaks(self, problem: Problem, result: Result) -> np.ndarray:
@@ -229,7 +238,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         check_is_fitted(self)
         return len(self._curve.breaks) + 1
 
-    def predict(self, t: npt.ArrayLike) -> np.ndarray:
+    def predict(self, t: npt.ArrayLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
         """Evaluate the fitted curve at any times.
 
         Between two times of the fit the curve is the polynomial of their piece: the value at the time before (order 0),
@@ -239,17 +248,27 @@ class TrendFilter(RegressorMixin, SignalModel):
         Parameters
         ----------
         t : array-like of shape (n,) or (n, 1)
+        offset : array-like of shape (n,), default=None
+            A known part of each prediction. None means 0.
 
         Returns
         -------
         ndarray of shape (n,)
-            The value of the curve; its exponential, the expected target, for losses with a logarithmic link; the
-            probability of the label 1 for the logistic loss.
+            The value of the curve and the offset; their exponential, the expected target, for losses with a logarithmic
+            link; the probability of the label 1 for the logistic loss.
         """
         check_is_fitted(self)
-        return response(as_loss(self.loss), self._curve.at(as_times(t)))
+        times = as_times(t)
+        shift = shifts_of(offset, np.ones(len(times), dtype=bool))
+        return response(as_loss(self.loss), self._curve.at(times) + (0.0 if shift is None else shift))
 
-    def score(self, t: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
+    def score(
+        self,
+        t: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+    ) -> float:
         """Compare predictions with targets; missing ones are left out.
 
         Parameters
@@ -257,6 +276,8 @@ class TrendFilter(RegressorMixin, SignalModel):
         t : array-like of shape (n,) or (n, 1)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
+        offset : array-like of shape (n,), default=None
+            A known part of each prediction. None means 0.
 
         Returns
         -------
@@ -264,18 +285,17 @@ class TrendFilter(RegressorMixin, SignalModel):
             R^2, the share of the variance that the predictions explain; for losses with a logarithmic link the share
             D^2 of the deviance; for labels the accuracy.
         """
-        loss, predicted = as_loss(self.loss), self.predict(t)
-        target = _as_column(as_targets(y, loss))
-        weight = as_weights(sample_weight, target.shape)
-        keep = ~np.isnan(target)
-        target, predicted = target[keep], predicted[keep]
-        weight = None if weight is None else weight[keep]
+        check_is_fitted(self)
+        loss = as_loss(self.loss)
+        given = _observed(as_times(t), _as_column(as_targets(y, loss)), sample_weight, offset)
+        seen = given.at(~np.isnan(given.y))
+        target, weight = seen.y, seen.weight
+        scores = self._curve.at(seen.times) + (0.0 if seen.offset is None else seen.offset)
         if losses.takes_labels(loss):
-            middle = 0.5 if isinstance(loss, Logistic) else 0.0
-            return float(accuracy_score(target > 0.0, predicted > middle, sample_weight=weight))
+            return float(accuracy_score(target > 0.0, scores > 0.0, sample_weight=weight))
         if has_deviance(loss):
-            return explained_deviance(loss, self._curve.at(as_times(t))[keep], target, weight)
-        return float(r2_score(target, predicted, sample_weight=weight))
+            return explained_deviance(loss, scores, target, weight)
+        return float(r2_score(target, response(loss, scores), sample_weight=weight))
 
     def _size(self) -> str:
         shape = ("constant", "linear", "quadratic", "cubic")[self.order] if self.order < 4 else f"degree {self.order}"
@@ -288,6 +308,14 @@ class TrendFilter(RegressorMixin, SignalModel):
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
         return tags
+
+
+def _observed(
+    t: np.ndarray, y: np.ndarray, sample_weight: npt.ArrayLike | None, offset: npt.ArrayLike | None
+) -> Series:
+    """Times, targets, weights and offsets as they were given, and checked."""
+    check_consistent_length(t, y)
+    return Series(t, y, as_weights(sample_weight, y.shape), shifts_of(offset, ~np.isnan(y)))
 
 
 def _as_column(y: np.ndarray) -> np.ndarray:

@@ -29,12 +29,12 @@ import scipy.sparse as sp
 from .coupling import NO_GROUPS, Coupling, Groups, split
 from .dense_systems import DenseSystem, RowSpace
 from .gram_factor import gram_pattern, is_graph, pairs_of
-from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, is_streamed, size, to_scipy
+from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, innermost, is_streamed, size, to_scipy
 from .sparse_systems import Bordered, ConjugateGradients, Downdated, EdgeSpace, SparseSystem
 from .symbolic import Symbolic
 from .system import System
 
-__all__ = ["System", "system_for"]
+__all__ = ["System", "pass_cost", "system_for"]
 
 DENSE_FEATURES = 2000  # up to which the d x d matrix is formed even if X has fewer entries
 CHEAP = 1e7  # flops of a dense factorisation below which no other way is worth counting
@@ -169,6 +169,11 @@ def diagonal(X: CSR, A: CSR, groups: Groups, of_A: Symbolic | None) -> list[Opti
 
 
 # --- costs -----------------------------------------------------------------------------------------------------------
+
+
+def pass_cost(X: Rows) -> float:
+    """Multiplications of one product with X, at the speed of BLAS."""
+    return (PASS if isinstance(innermost(X), CSR) else 1.0) * size(X)
 
 
 def _cost(pattern: Symbolic) -> float:

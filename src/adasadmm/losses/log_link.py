@@ -13,6 +13,8 @@ from .._core.jit import inlined
 from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, has_log_link, prox, second, slope, value, xlogx
 from .margin import margin_after_prox, sigmoid
 
+NEGATIVE = "correct or leave out the rows with negative targets"
+
 # --- Poisson ---------------------------------------------------------------------------------------------------------
 
 
@@ -343,14 +345,14 @@ def negative_binomial_check(loss, y):
 
 def _check_positive(y, name):
     if (y <= 0.0).any():
-        raise ValueError(
-            f"y must hold amounts > 0 for {name}, got {y[y <= 0.0][0]:g}; Tweedie takes amounts of which some are 0"
-        )
+        least = y[y <= 0.0].min()
+        remedy = NEGATIVE if least < 0.0 else "Tweedie(power) with a power below 2 takes amounts of which some are 0"
+        raise ValueError(f"y must hold amounts > 0 for {name}, got {least:g}; {remedy}")
 
 
 def _check_least(y, least, what, name):
     if (y < least).any():
-        raise ValueError(f"y must hold {what} >= {least:g} for {name}, got {y[y < least][0]:g}")
+        raise ValueError(f"y must hold {what} >= {least:g} for {name}, got {y[y < least][0]:g}; {NEGATIVE}")
 
 
 @inlined

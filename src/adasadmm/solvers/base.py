@@ -231,9 +231,9 @@ def check_fits(solver: Solver, problem: Problem) -> None:
         raise ValueError(f"{name}() needs B = None, which means -I; use ADMM()")
     for function in solver.loss_functions:
         if not is_registered(getattr(losses, function), problem.loss):
-            loss, function = type(unwrapped(problem.loss)).__name__, f"losses.{function}"
-            raise TypeError(
-                f"{name} needs {function} for {loss}; "
-                f"register one with @adasadmm.{function}.register({loss}), or use {solver.alternative}"
-            )
+            kind, function = type(unwrapped(problem.loss)), f"losses.{function}"
+            loss = kind.__name__
+            register = f"register one with @adasadmm.{function}.register({loss}), or "
+            remedy = f"{'' if kind in losses.BUILT_IN else register}use {solver.alternative}"
+            raise TypeError(f"{name} needs {function} for {loss}, which has none; {remedy}")
     solver.check(problem)

@@ -170,7 +170,7 @@ class InteriorPointRun(Run):
         residual = self._residual(smooth)
         for _ in range(ATTEMPTS):
             way = self._direction(residual, smooth)
-            if self._cost(way.left) <= HARMFUL * self.gap:
+            if self._cost(way.left) <= HARMFUL * self._error(residual):
                 self.soft = max(HARDER * self.soft, HARDEST)
                 break
             if self.careful:
@@ -240,7 +240,7 @@ class InteriorPointRun(Run):
         """Iterative refinement of dw together with dt: dt alone would lose digits where J is small."""
         left = self._left(residual, curved, dw, du)
         for _ in range(REFINEMENTS):
-            if self._cost(left) <= REFINED * self.gap:
+            if self._cost(left) <= REFINED * self._error(residual):
                 break
             more, change = self._solution(left)
             dw, du = dw + more, du + change
@@ -265,6 +265,10 @@ class InteriorPointRun(Run):
     def _cost(self, residual: np.ndarray) -> float:
         """What a residual may cost the dual value."""
         return steps.cost_of_residual(residual, self.w, SMALL * self.units.reach_of_w, self.problem.gamma)
+
+    def _error(self, residual: np.ndarray) -> float:
+        """What a step is to remove: complementarity, or the residual if no term has ends."""
+        return self.gap if self.ends else self._cost(residual)
 
     def _safe_length(self, du: np.ndarray, smooth: Smooth, length: float) -> float:
         """A length at which the second derivatives of the loss still describe it."""
