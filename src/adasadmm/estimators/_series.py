@@ -31,6 +31,11 @@ class Series(NamedTuple):
     node: np.ndarray | None
     constant: float
 
+    @property
+    def total(self) -> float:
+        """The sum of the weights."""
+        return float(len(self.y)) if self.weight is None else float(self.weight.sum())
+
 
 def as_times(t: npt.ArrayLike, name: str = "t") -> np.ndarray:
     """The gate for times: a vector, or a matrix of one column, of finite numbers."""
