@@ -78,6 +78,7 @@ from .solvers import (
     BandedIPM as BandedIPM,
     ChainDP as ChainDP,
     DualGradient as DualGradient,
+    ProximalNewton as ProximalNewton,
     SoftThreshold as SoftThreshold,
 )
 

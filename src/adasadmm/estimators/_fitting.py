@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from .._core.threads import one_blas_thread
 from .._solve import solve
 from ..certificates.polish import feasible
 from ..certificates.trace import Result, Snapshot, Status, Trace
@@ -138,6 +139,7 @@ def fit_path(
         yield _finished(estimator, solution.problem, solution.result, solution.choice, exact)
 
 
+@one_blas_thread()
 def _finished(estimator: Parameters, problem: Problem, result: Result, choice: Choice, exact: bool = True) -> Fit:
     """The null model if nothing better was found, exact structure, and the second estimate."""
     auto, reached = is_auto(estimator.solver), gap_of(result) <= estimator.tol

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from .. import distributed
+from .._core.threads import one_blas_thread
 from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, as_rows
 from ..paths.along import as_strengths
@@ -139,6 +140,7 @@ class PathCV(LinearModel):
             self._own_structure = super()._structure(X, alpha, sample_weight)  # type: ignore[safe-super]
         return self._own_structure
 
+    @one_blas_thread()
     def _fit(
         self,
         X: ValidRows | Source,

@@ -13,6 +13,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import UNUSED
 
+from .._core.threads import one_blas_thread
 from ..paths.along import as_strengths
 from ..paths.alpha_max import alpha_max
 from ..paths.criteria import Criteria
@@ -114,6 +115,7 @@ class TrendFilterCV(TrendFilter):
 
     @_fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
+    @one_blas_thread()
     def fit(
         self,
         t: npt.ArrayLike,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .._core.threads import one_blas_thread
 from .._solve import solve
 from ..certificates.polish import feasible
 from ..certificates.trace import Result
@@ -40,6 +41,7 @@ class Effort(NamedTuple):
     first_only: bool = False  # no other solver continues where one missed tol
 
 
+@one_blas_thread()
 def path(
     problem: Problem,
     alphas: npt.ArrayLike,
@@ -124,8 +126,10 @@ def as_strengths(name: str, given: npt.ArrayLike) -> np.ndarray:
 def solutions(problem: Problem, alphas: Iterable[float], solver: str | Solver, effort: Effort) -> Iterator[Solution]:
     """The solution for each strength, in turn."""
     before: Result | None = None
+    current = problem
     for alpha in alphas:
-        current = problem.with_penalty(with_strength(problem.penalty, alpha))
+        # From the last problem, which has what was computed from the rows: all but the penalty is shared.
+        current = current.with_penalty(with_strength(current.penalty, alpha))
         in_turn = along_path(solver, current, effort.tuning)
         if effort.first_only:
             in_turn = itertools.islice(in_turn, 1)

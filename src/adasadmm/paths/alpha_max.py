@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from .._core.threads import one_blas_thread
 from .._solve import solve
 from ..certificates import duality
 from ..certificates.trace import Result
@@ -19,6 +20,7 @@ __all__ = ["alpha_max"]
 MARGIN = 1.0 + 1e-4  # at the bound itself, rounding decides which coefficients are 0
 
 
+@one_blas_thread()
 def alpha_max(problem: Problem) -> float:
     """An alpha at which ``A w = 0`` in all rows with an L1 or group penalty: all that can be fused or dropped is.
 

@@ -32,6 +32,7 @@ from ..solvers import (
     BandedIPM,
     ChainDP,
     DualGradient,
+    ProximalNewton,
     SoftThreshold,
     Solver,
     check_fits,
@@ -109,7 +110,13 @@ def candidates(given: str | Solver, problem: Problem, tuning: Tuning, streaming:
 
 def along_path(given: str | Solver, problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     """The same for one of several strengths of a penalty, for which a method should profit from a warm start."""
-    yield from candidates(given, problem, tuning)
+    own = candidates(given, problem, tuning)
+    if not is_auto(given) or tuning.beta != "auto" or any(_accepts(solver, problem) for solver, _ in DIRECT):
+        yield from own
+        return
+    if _accepts(ProximalNewton(), problem) and problem.system.name == "dense":
+        yield Choice(ProximalNewton(), "the loss is smooth, and the solution for another strength is near")
+    yield from own
 
 
 def choices(problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterator[Choice]:

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from .. import losses, penalties
 from .._core.jit import is_registered, unwrapped
+from .._core.threads import one_blas_thread
 from ..linalg import products
 from ..linalg.clusters import clusters_of, null_space
 from ..linalg.matrices import CSR, Rows, WithIntercept, as_rows, combined_columns, plain, to_scipy
@@ -72,6 +73,7 @@ def zero_rows(problem: Problem, w: np.ndarray, apart: float = 0.0) -> np.ndarray
     return held
 
 
+@one_blas_thread()
 def degrees_of_freedom(
     problem: Problem, w: np.ndarray, apart: float = 0.0, refitted: bool = False
 ) -> tuple[float | None, str]:
