@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -255,12 +256,7 @@ class Search:
             p = -model.solve(beta * curved, bends, gradient, 1e-6)
             Hp, Ap, first = model.times(p), problem.times_A(p), float(gradient @ p)
             smooth_slope, bend = float(smooth @ p), float(p @ Hp) + float(problem.gamma @ (p * p))
-            length = step_length(
-                lambda t, Ap=Ap, at=smooth_slope, bend=bend: (
-                    at + t * bend - float(self.constraint(self.Aw + t * Ap)[2] @ Ap)
-                ),
-                first,
-            )
+            length = step_length(partial(self._slope, Ap, smooth_slope, bend), first)
             if length == 0.0:
                 return step + 1
             decrease = -0.5 * length * first
@@ -269,6 +265,10 @@ class Search:
                 self.allowed = INNER * abs(decrease)
         _, self.v, self.theta = self.constraint(self.Aw)
         return MOST_STEPS
+
+    def _slope(self, Ap: np.ndarray, smooth: float, bend: float, length: float) -> float:
+        """The slope after a step of this length, from the first slope of the smooth part and its second derivative."""
+        return smooth + length * bend - float(self.constraint(self.Aw + length * Ap)[2] @ Ap)
 
 
 class ProximalNewtonRun(DirectRun):
