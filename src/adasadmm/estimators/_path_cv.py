@@ -24,7 +24,7 @@ from ..sources import Source
 from . import _fitting
 from ._base import LinearModel
 from ._loaded import loaded
-from ._search import Combination, Search, Selected, folds_of, parameters, ranks, selected
+from ._search import Combination, Search, Selected, admitted, folds_of, parameters, ranks, selected
 from ._structure import Structure
 from ._types import Folds, MatrixLike, PerRow, RowsLike, ScoringLike, ValidRows
 
@@ -258,7 +258,8 @@ class PathCV(LinearModel):
         values = np.array([[np.sum(one[self.selection]) for one in of_path] for of_path in found])
         df = np.array([[np.max(one["df"]) for one in of_path] for of_path in found])
         reason = next((one["reason"] for of_path in found for one in of_path if one["reason"]), "")
-        chosen = selected(values, df, problems[0][0].n, self.selection, reason)
+        values = admitted(values, df, problems[0][0].n)
+        chosen = selected(values, self.selection, reason)
         table, flat = parameters(combinations, self.alphas_), [one for of_path in found for one in of_path]
         for name in ("df", "aic", "bic"):
             table[name] = np.array([np.sum(one[name]) for one in flat])

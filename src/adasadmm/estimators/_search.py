@@ -20,7 +20,7 @@ from .._core.threads import Halted, Together
 from .._progress import SearchProgress
 from ._types import Folds
 
-__all__ = ["Combination", "Search", "Selected", "folds_of", "selected"]
+__all__ = ["Combination", "Search", "Selected", "admitted", "folds_of", "selected"]
 
 FEW_FOLDS = 5
 MOST_DEGREES = 0.5  # of freedom, for each row
@@ -149,14 +149,17 @@ def ranks(scores: np.ndarray) -> np.ndarray:
     return rankdata(-np.where(np.isnan(scores), -np.inf, scores), method="min").astype(np.int32)
 
 
-def selected(values: np.ndarray, df: np.ndarray, n: int, criterion: str, reason: str) -> Selected:
-    """The place of the least AIC or BIC; all arrays have the shape (n_combinations, n_alphas).
+def admitted(values: np.ndarray, df: np.ndarray, n: int) -> np.ndarray:
+    """AIC or BIC, NaN for fits with more degrees of freedom than half of the rows, unless all fits have.
 
-    Fits with more degrees of freedom than half of the rows are left out: both criteria fall without bound as the
-    residuals of a saturated model vanish.
+    Both criteria fall without bound as the residuals of a saturated model vanish.
     """
     plain = df <= MOST_DEGREES * n
-    values = np.where(plain, values, np.nan) if plain.any() else values
+    return np.where(plain, values, np.nan) if plain.any() else values
+
+
+def selected(values: np.ndarray, criterion: str, reason: str) -> Selected:
+    """The place of the least AIC or BIC, of shape (n_combinations, n_alphas)."""
     if np.isnan(values).all():
         raise ValueError(f'selection="{criterion}" needs the likelihood of each fit: {reason}; use selection="cv"')
     best = np.nanargmin(values)

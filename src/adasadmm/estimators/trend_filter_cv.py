@@ -20,7 +20,7 @@ from ..paths.criteria import Criteria
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
 from ._path_cv import SEARCH_CONSTRAINTS
-from ._search import FEW_FOLDS, Combination, Search, parameters, ranks, selected
+from ._search import FEW_FOLDS, Combination, Search, admitted, parameters, ranks, selected
 from ._series import as_times, as_weights
 from ._types import Folds, LossLike, ScoringLike, SolverLike
 from .trend_filter import TrendFilter
@@ -215,8 +215,8 @@ class TrendFilterCV(TrendFilter):
         table = only_alpha(parameters([Combination(0.0, float(self.l2))], self.alphas_))
         for name in ("df", "aic", "bic"):
             table[name] = np.array([getattr(one, name) for one in judged], dtype=float)
-        values = table[self.selection]
-        chosen = selected(values[None, :], table["df"][None, :], n, self.selection, judged[0].reason).alpha
+        values = admitted(table[self.selection], table["df"], n)
+        chosen = selected(values[None, :], self.selection, judged[0].reason).alpha
         self.cv_results_ = table | {"mean_test_score": -values, "rank_test_score": ranks(-values)}
         return chosen
 
