@@ -21,7 +21,8 @@ from sklearn.datasets import load_digits
 
 from adasadmm import graphs
 from adasadmm.datasets import PAPER, load
-from adasadmm.estimators import _exact, _fitting, _signals
+from adasadmm.estimators import _fitting, _signals
+from adasadmm.paths import exact as _exact
 
 TOLERANCES = (1e-2, 1e-3, 1e-6)
 SHARP = 1e-9

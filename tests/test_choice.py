@@ -33,8 +33,8 @@ from adasadmm import (
     solve,
 )
 from adasadmm.estimators import _fitting
-from adasadmm.estimators._choice import choices
 from adasadmm.estimators._null_model import null_model, null_unless_better
+from adasadmm.paths.choice import choices
 from adasadmm.registry import Tuning
 
 RNG = np.random.default_rng(0)

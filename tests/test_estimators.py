@@ -40,7 +40,8 @@ from adasadmm import (
     StructuredRegressor,
     graphs,
 )
-from adasadmm.estimators import _choice, _fitting
+from adasadmm.estimators import _fitting
+from adasadmm.paths import choice as _choice
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 

@@ -4,7 +4,7 @@ import pytest
 from random_problems import by_cvxpy, judged, random_case
 
 from adasadmm import ALM, Problem
-from adasadmm.estimators._choice import choices
+from adasadmm.paths.choice import choices
 from adasadmm.registry import Tuning
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from adasadmm import StructuredRegressor, datasets
 from adasadmm.datasets import cases
@@ -64,7 +65,10 @@ def model(rent, design):
     found = StructuredRegressor(
         sp.csr_array(A), alpha=STRENGTH, weights=weights["weight"].to_numpy(), l2=0.0, tol=1e-10, refit="clusters"
     )
-    return found.fit((table.to_numpy() - centre) / scale, rent["flats"]["rentm"])
+    rows = (table.to_numpy() - centre) / scale, rent["flats"]["rentm"]
+    found.fit(*rows)
+    found.rows = rows
+    return found
 
 
 def unscaled(design, coef, intercept):
@@ -89,6 +93,17 @@ def test_coefficients_and_clusters_of_the_optimum(rent, design, model):
         theirs, ours = again[factors == factor], model.coef_penalized_[factors == factor]
         np.testing.assert_array_equal(ours == 0.0, theirs == 0.0)
         np.testing.assert_array_equal(ours[:, None] == ours, theirs[:, None] == theirs)
+
+
+def test_information_criteria(model):
+    """smurf prints 29 degrees of freedom, and AIC 8645.579 and 8610.012 for both estimates."""
+    assert model.df_ == 29.0
+    assert model.aic_ == pytest.approx(8610.012, abs=1e-3)
+    penalised = clone(model).set_params(refit="none").fit(*model.rows)
+    assert penalised.df_ == 29.0
+    # The stored weights are not quite those of smurf: its deviance is 7872.631, that of the optimum 7872.740.
+    assert penalised.aic_ == pytest.approx(8645.579 + 2053 * np.log(7872.740 / 7872.631), abs=2e-3)
+    assert penalised.bic_ - penalised.aic_ == pytest.approx((np.log(2053) - 2.0) * 30.0)
 
 
 def test_coefficients_estimated_again(rent, design, model):

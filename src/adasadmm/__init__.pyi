@@ -25,9 +25,12 @@ from .estimators import (
     GraphWeightsDisplay as GraphWeightsDisplay,
     PathDisplay as PathDisplay,
     StructuredClassifier as StructuredClassifier,
+    StructuredClassifierCV as StructuredClassifierCV,
     StructuredRegressor as StructuredRegressor,
+    StructuredRegressorCV as StructuredRegressorCV,
     TotalVariationDenoiser as TotalVariationDenoiser,
     TrendFilter as TrendFilter,
+    TrendFilterCV as TrendFilterCV,
 )
 from .losses import (
     EpsilonInsensitive as EpsilonInsensitive,
@@ -44,6 +47,7 @@ from .losses import (
 )
 from .metrics import Diagonal as Diagonal, Full as Full, Identity as Identity
 from .models import load_model as load_model, save_model as save_model
+from .paths import path as path
 from .penalties import (
     L1 as L1,
     Box as Box,
@@ -74,6 +78,7 @@ from .solvers import (
     BandedIPM as BandedIPM,
     ChainDP as ChainDP,
     DualGradient as DualGradient,
+    ProximalNewton as ProximalNewton,
     SoftThreshold as SoftThreshold,
 )
 

@@ -11,9 +11,10 @@ from . import losses
 from .linalg import products
 from .solvers import Batches, Run, Work
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "SearchProgress"]
 
 _EPOCHS = "{l_bar}{bar}| {n:.2f}/{total:.2f} epochs [{elapsed}<{remaining}{postfix}]"
+_SEARCH = "{desc} |{bar}| {n}/{total} fits [{elapsed}<{remaining}]"
 _ROWS = "{l_bar}{bar}| {n_fmt}/{total_fmt} rows [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 
 
@@ -63,3 +64,25 @@ class Progress:
         if self.bar is not None:
             self.bar.set_postfix_str(f"objective {objective:.6g}", refresh=False)
             self.bar.update(0)
+
+
+class SearchProgress:
+    """One bar for a search over folds and strengths; it says which was fitted last, and its gap."""
+
+    def __init__(self, folds: int, alphas: int, total: int, show: bool) -> None:
+        self.folds, self.alphas = folds, alphas
+        self.bar: Any = tqdm(total=total, bar_format=_SEARCH) if show else None
+
+    def __enter__(self) -> SearchProgress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+    def after(self, fold: int, alpha: int, gap: float) -> None:
+        """A fit is done; ``fold`` counts from 0, ``alpha`` from 1."""
+        if self.bar is not None:
+            label = f"fold {fold + 1}/{self.folds}, alpha {alpha}/{self.alphas}, gap {gap:.0e}"
+            self.bar.set_description_str(label, refresh=False)
+            self.bar.update(1)

@@ -15,6 +15,7 @@ from .domains import ROUNDING, Bounds
 __all__ = ["balanced", "only_intercept_is_free"]
 
 ROUNDS = 30
+NEARLY = 1e3  # times rounding
 REACH = 1e-3  # least distance to the boundary that a weight assumes, relative to the slope itself
 FAR = 1e6  # a domain scaled by this factor is, at the scale of the steps, the cone that the domain spans
 
@@ -42,10 +43,13 @@ def balanced(problem: Problem, s: np.ndarray, domain: tuple[np.ndarray, np.ndarr
     low, high = domain
     weight = problem.rows.c / problem.n
     rounding = 0.1 * ROUNDING * largest_entry(s) * problem.column_sizes[0][-1]
+    before = np.inf
     for _ in range(ROUNDS):
         missing = float(weight @ s)
-        if abs(missing) <= rounding:
+        # A sum of many slopes has rounding errors of its own: a step that does not halve a tiny one was the last.
+        if abs(missing) <= rounding or (abs(missing) <= NEARLY * rounding and abs(missing) > 0.5 * before):
             break
+        before = abs(missing)
         room = np.minimum(np.minimum(np.abs(high - s), np.abs(s - low)), largest_entry(s))
         room = np.maximum(room, REACH * np.abs(s)) ** 2
         s = np.clip(s - room * (missing / float(weight @ room)), FAR * low, FAR * high)

@@ -25,6 +25,7 @@ from .common import (
     share,
 )
 from .rows import add_reading, add_scale, check_scale, feature_names, guarded, rows, source_of
+from .search import check_search, chosen, path_file, strength_or_cv
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,6 +53,7 @@ def add_commands(commands: Commands) -> None:
         "save it. Rows are read block by block and need not fit in memory.",
         examples=[
             "adasadmm fit rows.csv --target price --loss squared --graph edges.csv --model m.skops",
+            "adasadmm fit rows.csv --target y --alpha cv --rule 1se --model m.skops     # also m.path.csv, m.path.png",
             "adasadmm fit rows.csv --target y --drop id,name --scale --model m.skops     # the graph is learnt",
             "adasadmm fit train.svm.bz2 --valid valid.svm --graph chain --epochs 3 --model m.skops",
             "zcat log.svm.gz | adasadmm fit - --n-features 1000 --graph chain --model m.skops",
@@ -77,7 +79,18 @@ def _add_model_options(parser: Parser) -> None:
     parser.add_argument(
         "--loss", default="hinge", choices=Registered("LOSSES"), metavar="LOSS", help="%(choices)s (default: hinge)"
     )
-    parser.add_argument("--alpha", type=not_negative, help="strength of the penalty (default: 1/rows)")
+    parser.add_argument(
+        "--alpha",
+        type=strength_or_cv,
+        help="strength of the penalty (default: 1/rows); cv chooses it by cross-validation, and writes the path beside "
+        "the model: OUT.path.csv, and OUT.path.png if matplotlib is installed",
+    )
+    parser.add_argument("--folds", type=count, metavar="K", help="folds of --alpha cv (default: 5)")
+    parser.add_argument(
+        "--rule",
+        choices=("best", "1se"),
+        help="with --alpha cv: the best mean score (default), or the largest alpha within one standard error of it",
+    )
     parser.add_argument("--l2", type=not_negative, help="strength of the ridge penalty (default: 1/rows)")
     parser.add_argument(
         "--l1-ratio",
@@ -128,9 +141,12 @@ def _fit(options: argparse.Namespace) -> int:
     from .. import Checkpoint
     from ..models import save_model
     from . import stream
+    from .memory import last_step
 
     _check_fit(options)
     check_file(options.model, "--model")
+    if options.alpha == "cv":
+        check_file(path_file(options.model, "csv"), "--model")
     model = _model(options)
     if options.files == ["-"]:
         fitted, figures = model, stream.learn(model, sys.stdin.buffer, options)
@@ -152,6 +168,8 @@ def _fit(options: argparse.Namespace) -> int:
     if options.valid:
         valid = source_of(options.valid, options, features=model.n_features_in_, names=feature_names(model))
         figures["valid"] = stream.judge(fitted, valid)
+    if options.alpha == "cv":
+        figures |= chosen(last_step(fitted), options.model)
     save_model(fitted, options.model)
     print_figures(figures, options.json)
     return 0
@@ -159,6 +177,7 @@ def _fit(options: argparse.Namespace) -> int:
 
 def _check_fit(options: argparse.Namespace) -> None:
     """Reject options that contradict each other, and a missing package, before any row is read."""
+    check_search(options)
     if options.files == ["-"] and (options.checkpoint or options.scheduler or options.scale):
         raise Wrong("--checkpoint, --scheduler and --scale need files: standard input can be read only once")
     if options.resume and options.checkpoint is None:
@@ -171,7 +190,7 @@ def _check_fit(options: argparse.Namespace) -> None:
 
 def _model(options: argparse.Namespace) -> Model:
     """Create the estimator that the options describe."""
-    from .. import GraphGuidedClassifier, GraphGuidedRegressor
+    from .. import GraphGuidedClassifier, GraphGuidedClassifierCV, GraphGuidedRegressor, GraphGuidedRegressorCV
     from ..registry import CLASSIFICATION_LOSSES, SOLVERS, Tuning
 
     classifies = options.loss in CLASSIFICATION_LOSSES
@@ -180,19 +199,26 @@ def _model(options: argparse.Namespace) -> Model:
         solver = "ada-diag"
     if epochs is None and solver != "auto" and not SOLVERS[solver](Tuning()).knows_gap:
         epochs = 2
-    return (GraphGuidedClassifier if classifies else GraphGuidedRegressor)(
-        _graph_of(options.graph),
-        loss=options.loss,
-        alpha=options.alpha,
-        l2=options.l2,
-        l1_ratio=options.l1_ratio,
-        positive=options.positive,
-        solver=solver,
-        tol=options.tol,
-        max_iter=epochs,
-        random_state=options.seed,
-        verbose=0 if options.quiet or not sys.stderr.isatty() else 1,
-    )
+    common = {
+        "loss": options.loss,
+        "l1_ratio": options.l1_ratio,
+        "positive": options.positive,
+        "solver": solver,
+        "tol": options.tol,
+        "max_iter": epochs,
+        "random_state": options.seed,
+        "verbose": 0 if options.quiet or not sys.stderr.isatty() else 1,
+    }
+    graph = _graph_of(options.graph)
+    if options.alpha == "cv":
+        search = {
+            "cv": options.folds,
+            "rule": options.rule or "best",
+            "l2s": None if options.l2 is None else [options.l2],
+        }
+        return (GraphGuidedClassifierCV if classifies else GraphGuidedRegressorCV)(graph, **search, **common)
+    plain = GraphGuidedClassifier if classifies else GraphGuidedRegressor
+    return plain(graph, alpha=options.alpha, l2=options.l2, **common)
 
 
 def _graph_of(text: str) -> str | tuple[str | int, ...]:
@@ -220,7 +246,9 @@ def _fitted(
         return model.fit(source, checkpoint=checkpoint, resume=resume)
     if options.scale:
         check_scale(source)
-    if options.scale or (_wants_memory(model) and memory.fits_in_memory(source)):
+    if options.alpha == "cv" and not memory.fits_in_memory(source):
+        raise Wrong("--alpha cv needs rows that fit in memory: choose alpha on a sample of the rows")
+    if options.scale or options.alpha == "cv" or (_wants_memory(model) and memory.fits_in_memory(source)):
         return memory.fit_in_memory(model, source, options.scale, checkpoint, resume)
     if model.solver == "auto":
         model.set_params(solver="ada-diag", max_iter=2)

@@ -3,9 +3,11 @@
 from .denoiser import TotalVariationDenoiser
 from .displays import ConvergenceDisplay, GraphWeightsDisplay, PathDisplay
 from .graph_guided import GraphGuidedClassifier, GraphGuidedRegressor
-from .path import GraphGuidedClassifierCV, GraphGuidedRegressorCV
+from .graph_guided_cv import GraphGuidedClassifierCV, GraphGuidedRegressorCV
 from .structured import StructuredClassifier, StructuredRegressor
+from .structured_cv import StructuredClassifierCV, StructuredRegressorCV
 from .trend_filter import TrendFilter
+from .trend_filter_cv import TrendFilterCV
 
 __all__ = [
     "ConvergenceDisplay",
@@ -16,7 +18,10 @@ __all__ = [
     "GraphWeightsDisplay",
     "PathDisplay",
     "StructuredClassifier",
+    "StructuredClassifierCV",
     "StructuredRegressor",
+    "StructuredRegressorCV",
     "TotalVariationDenoiser",
     "TrendFilter",
+    "TrendFilterCV",
 ]

@@ -6,8 +6,8 @@ import numpy as np
 
 from .. import losses
 from ..certificates.trace import Result
+from ..paths.choice import gap_of
 from ..problem import Problem
-from ._choice import gap_of
 
 __all__ = ["missed"]
 

@@ -35,6 +35,7 @@ from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._constraints import Limits, limits_of
 from ._fitting import Fit
+from ._judged import Judged
 from ._structure import Structure, extended, with_strength
 from ._summary import describe
 from ._types import BoundsLike, Eta, LossLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
@@ -59,22 +60,26 @@ def keep_parameters(estimator: BaseEstimator, given: dict[str, Any]) -> None:
 def all_or_nothing(
     method: Callable[Concatenate[Model, Arguments], Returned],
 ) -> Callable[Concatenate[Model, Arguments], Returned]:
-    """Decorate a fit so that the estimator stays unchanged if the fit fails or is interrupted."""
+    """Decorate a fit so that the estimator stays unchanged if the fit fails or is interrupted.
+
+    An exception may carry attributes that are kept, by name, in its attribute ``kept``.
+    """
 
     @functools.wraps(method)
     def guarded(self: Model, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
         before = dict(vars(self))
         try:
             return method(self, *args, **kwargs)
-        except BaseException:
+        except BaseException as error:
             vars(self).clear()
             vars(self).update(before)
+            vars(self).update(getattr(error, "kept", {}))  # the scores of a search that was interrupted
             raise
 
     return guarded
 
 
-class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
+class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
     """A linear model with structured coefficients; subclasses define the structure in ``_structure``."""
 
     loss: LossLike
@@ -268,6 +273,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         self.solver_ = fits[0].choice.solver if len(fits) == 1 else [fit.choice.solver for fit in fits]
         self.solver_reason_ = fits[0].choice.reason if len(fits) == 1 else [fit.choice.reason for fit in fits]
         self._fused_exactly = all(fit.fused for fit in fits)
+        self._judge_later([_fitting.judgement(fit, self.fit_intercept) for fit in fits])
         self._run = None
 
     def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
@@ -349,6 +355,8 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
             "_fused_exactly",
             "coef_penalized_",
             "intercept_penalized_",
+            "_criteria",
+            "_judgements",
         ):  # of an earlier fit with other coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1

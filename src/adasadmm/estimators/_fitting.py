@@ -11,18 +11,21 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from .._core.threads import one_blas_thread
 from .._solve import solve
 from ..certificates.polish import feasible
 from ..certificates.trace import Result, Snapshot, Status, Trace
 from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, WithIntercept, combined_columns
+from ..paths.along import Effort, solutions
+from ..paths.choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
+from ..paths.exact import with_exact_structure
 from ..problem import Problem
 from ..registry import LOSSES, Tuning
 from ..solvers import Solver
 from ..sources import Source
 from ._advice import missed
-from ._choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
-from ._exact import with_exact_structure
+from ._judged import Judgement
 from ._null_model import null_unless_better
 from ._refit import refitted
 from ._structure import Structure
@@ -52,8 +55,11 @@ def as_loss(loss: LossLike) -> tuple:
 
 def solvers_for(estimator: Parameters, problem: Problem, streaming: bool) -> Iterator[Choice]:
     """The solver that the parameters name, or those that "auto" runs in turn until one reaches ``tol``."""
-    tuning = Tuning(**{name: getattr(estimator, name) for name in Tuning._fields})
-    return candidates(estimator.solver, problem, tuning, streaming)
+    return candidates(estimator.solver, problem, _tuning(estimator), streaming)
+
+
+def _tuning(estimator: Parameters) -> Tuning:
+    return Tuning(**{name: getattr(estimator, name) for name in Tuning._fields})
 
 
 def problem_of(
@@ -113,12 +119,36 @@ def fit_one(
             settings["start"] = attempts.last if _improves(problem, attempts.last) else None
         if attempts.reached_by(choice, solve(problem, choice.solver, seed=seed, callback=callback, **settings)):
             break
-    result, choice = attempts.best, attempts.choice
-    reached = gap_of(result) <= estimator.tol
+    return _finished(estimator, problem, attempts.best, attempts.choice)
+
+
+def fit_path(
+    estimator: Parameters, problem: Problem, alphas: np.ndarray, seed: int, exact: bool = True
+) -> Iterator[Fit]:
+    """Fit one linear function for each strength, warm-started from the one before.
+
+    Without ``exact``, coefficients that the penalty fuses are equal only as far as ``tol`` demands.
+    """
+    auto = is_auto(estimator.solver)
+
+    def settings(solver: Solver) -> dict[str, Any]:
+        return {**_solve_settings(estimator, solver, auto, show=False), "seed": seed}
+
+    effort = Effort(estimator.tol, settings, _tuning(estimator), first_only=estimator.max_iter is not None)
+    for solution in solutions(problem, alphas, estimator.solver, effort):
+        yield _finished(estimator, solution.problem, solution.result, solution.choice, exact)
+
+
+@one_blas_thread()
+def _finished(estimator: Parameters, problem: Problem, result: Result, choice: Choice, exact: bool = True) -> Fit:
+    """The null model if nothing better was found, exact structure, and the second estimate."""
+    auto, reached = is_auto(estimator.solver), gap_of(result) <= estimator.tol
     if auto and not reached and problem.source is None:
         result = null_unless_better(problem, result, estimator.fit_intercept)
     converged = not auto or gap_of(result) <= estimator.tol  # the null model may be the optimum
-    result, fused = with_exact_structure(problem, result, estimator.tol) if reached else (result, False)
+    fused = False
+    if reached and (exact or estimator.refit != "none"):
+        result, fused = with_exact_structure(problem, result, estimator.tol)
     result = feasible(problem, result)
     penalized = split_intercept(estimator, result.w_average)
     if estimator.refit == "none":
@@ -135,19 +165,25 @@ def _improves(problem: Problem, result: Result) -> bool:
     return problem.objective(result.w) < problem.objective(np.zeros(problem.d))
 
 
-def _solve_settings(estimator: Parameters, solver: Solver, auto: bool) -> dict[str, Any]:
+def _solve_settings(estimator: Parameters, solver: Solver, auto: bool, show: bool = True) -> dict[str, Any]:
     """The keywords of `solve` that follow from the estimator's parameters."""
     return {
         "epochs": solver.fit_epochs if estimator.max_iter is None else estimator.max_iter,
         "order": "permute" if estimator.shuffle else "given",
         "tol": estimator.tol if auto or solver.knows_gap else None,
         "trace_every": float(solver.trace_iterations),
-        "progress": estimator.verbose > 0,
+        "progress": show and estimator.verbose > 0,
     }
 
 
 def split_intercept(estimator: Parameters, w: np.ndarray) -> tuple[np.ndarray, float]:
     return (w[:-1].copy(), float(w[-1])) if estimator.fit_intercept else (w.copy(), 0.0)
+
+
+def judgement(fit: Fit, has_intercept: bool) -> Judgement:
+    """What the degrees of freedom of a fit are computed from."""
+    w = np.append(fit.coef, fit.intercept) if has_intercept else fit.coef
+    return Judgement(fit.result.run.problem, w, 0.0 if fit.fused else FUSED, fit.penalized is not None)
 
 
 def warn_unless_converged(fits: list[Fit], estimator: Parameters) -> None:

@@ -10,10 +10,10 @@ from .._solve import solve
 from ..certificates.polish import feasible
 from ..linalg.clusters import null_space
 from ..linalg.matrices import combined_columns, to_scipy
+from ..paths.choice import Attempts, choices
+from ..paths.exact import with_exact_structure
 from ..problem import Problem
 from ..registry import Tuning
-from ._choice import Attempts, choices
-from ._exact import with_exact_structure
 
 __all__ = ["refitted"]
 

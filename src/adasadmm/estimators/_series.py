@@ -48,6 +48,11 @@ class Series(NamedTuple):
         weight, offset = (None if values is None else values[rows] for values in (self.weight, self.offset))
         return self._replace(times=self.times[rows], y=self.y[rows], weight=weight, offset=offset)
 
+    @property
+    def total(self) -> float:
+        """The sum of the weights."""
+        return float(len(self.y)) if self.weight is None else float(self.weight.sum())
+
 
 def as_times(t: npt.ArrayLike, name: str = "t") -> np.ndarray:
     """The gate for times: a vector, or a matrix of one column, of finite numbers."""

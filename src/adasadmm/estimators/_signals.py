@@ -7,8 +7,9 @@ import itertools
 import math
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -20,11 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._solve import solve
 from ..certificates.trace import Result, Status, Trace
 from ..losses import Logistic, has_log_link
+from ..paths.along import Effort, solutions
+from ..paths.choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
+from ..paths.exact import with_exact_structure
 from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import Solver
-from ._choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
-from ._exact import with_exact_structure
+from ._judged import Judged, Judgement
 from ._null_model import null_unless_better
 from ._types import LossLike, SolverLike
 
@@ -52,8 +55,13 @@ class Outcome(NamedTuple):
     objective: float
     gap: float
 
+    def judgement(self, merged: bool) -> Judgement:
+        """What the degrees of freedom are computed from."""
+        apart = 0.0 if self.choice.solver.exact_v else FUSED
+        return Judgement(self.result.run.problem, self.result.w_average, apart, merged=merged)
 
-class SignalModel(BaseEstimator, ABC):
+
+class SignalModel(Judged, BaseEstimator, ABC):
     """A model with a coefficient for each time or pixel, and a penalty of their differences."""
 
     alpha: float | None
@@ -84,7 +92,23 @@ class SignalModel(BaseEstimator, ABC):
         for choice in in_turn:
             if attempts.reached_by(choice, self._solved_by(problem, choice.solver, attempts.last)):
                 break
-        result, choice = attempts.best, attempts.choice
+        return self._finished(problem, attempts.best, attempts.choice, constant)
+
+    def _solve_path(self, problem: Problem, strengths: np.ndarray, constant: float = 0.0) -> Iterator[Outcome]:
+        """Solve a problem for several strengths of its penalty, each warm-started from the one before."""
+
+        def settings(solver: Solver) -> dict[str, Any]:
+            return {
+                "epochs": solver.fit_epochs if self.max_iter is None else self.max_iter,
+                "trace_every": float(solver.trace_iterations),
+            }
+
+        effort = Effort(self.tol, settings, first_only=self.max_iter is not None)
+        for solution in solutions(problem, strengths, self.solver, effort):
+            yield self._finished(solution.problem, solution.result, solution.choice, constant)
+
+    def _finished(self, problem: Problem, result: Result, choice: Choice, constant: float) -> Outcome:
+        """The null model if nothing better was found, else exact structure."""
         if self._is_auto and not gap_of(result) <= self.tol:
             result = null_unless_better(problem, result, has_intercept=False)
         elif result.status is not Status.diverged:
@@ -104,7 +128,7 @@ class SignalModel(BaseEstimator, ABC):
             progress=self.verbose > 0,
         )
 
-    def _set_outcomes(self, outcomes: list[Outcome], constant: float = 0.0) -> None:
+    def _set_outcomes(self, outcomes: list[Outcome], constant: float = 0.0, merged: bool = False) -> None:
         """Keep how the runs ended, one for each channel, and warn if one did not end well."""
         worst = max(outcomes, key=lambda outcome: (outcome.result.status is Status.diverged, outcome.gap))
         traces = [_raised(outcome.result.trace, constant) for outcome in outcomes]
@@ -113,6 +137,7 @@ class SignalModel(BaseEstimator, ABC):
         self.objective_ = sum(outcome.objective for outcome in outcomes)
         self.n_iter_ = max(1, math.ceil(max(outcome.result.epochs for outcome in outcomes)))
         self.trace_ = traces[0] if len(traces) == 1 else traces
+        self._judge_later([outcome.judgement(merged) for outcome in outcomes])
         if self.status_ is Status.diverged:
             warnings.warn(Status.diverged.value, ConvergenceWarning, stacklevel=5)
         elif self._is_auto and not self.dual_gap_ <= self.tol:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ..paths.strength import with_strength
 from ..penalties import L1, Box, Stack, parts_of
 from ._constraints import Limits
 from ._weights import NO_WEIGHTS, Weights, number_of_terms
@@ -65,10 +66,3 @@ def _weighted(structure: Structure, weights: np.ndarray | None, share: float) ->
     """The penalty, L1 or GroupL2 without weights, with these weights and a part of its strength."""
     weights = np.ones(number_of_terms(structure.A, structure.penalty)) if weights is None else weights
     return structure.penalty._replace(weights=share * weights)
-
-
-def with_strength(penalty: Any, alpha: float) -> Any:
-    """The same penalty with another strength of all its parts; sets have none."""
-    if isinstance(penalty, Stack):
-        return Stack([(with_strength(part, alpha), rows) for part, rows in parts_of(penalty, 0)])
-    return penalty._replace(nu=float(alpha)) if hasattr(penalty, "nu") else penalty

@@ -29,12 +29,12 @@ from ._types import (
     WeightsLike,
 )
 
-__all__ = ["StructuredClassifier", "StructuredRegressor"]
+__all__ = ["Structured", "StructuredClassifier", "StructuredRegressor"]
 
 MATRICES = {"chain": lambda d: graphs.difference(d, 1), "trend": lambda d: graphs.difference(d, 2)}
 
 
-class _Structured(LinearModel):
+class Structured(LinearModel):
     """The penalty ``alpha |A w|_1``, ``alpha`` times the norms of groups of rows of ``A w``, or a given penalty."""
 
     A: StructureMatrix
@@ -98,7 +98,7 @@ class _Structured(LinearModel):
         return not isinstance(self.penalty, str)
 
 
-class StructuredClassifier(_Structured, LinearClassifier):
+class StructuredClassifier(Structured, LinearClassifier):
     """Linear classifier with a penalty of ``A w`` for a general matrix A.
 
     The model minimises::
@@ -198,7 +198,7 @@ feature_names_in_
         keep_parameters(self, locals())
 
 
-class StructuredRegressor(_Structured, LinearRegressor):
+class StructuredRegressor(Structured, LinearRegressor):
     """Linear regression with a penalty of ``A w`` for a general matrix A.
 
     The model minimises::

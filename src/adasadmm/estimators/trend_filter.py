@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
-from ..certificates.trace import Result
 from ..graphs.structures import difference_rows
 from ..penalties import L1
 from ..problem import Problem
@@ -24,10 +23,18 @@ from ._curves import Curve
 from ._fitting import as_loss
 from ._predicting import explained_deviance, has_deviance
 from ._series import Series, as_targets, as_times, as_weights, check_attained, selection, series_of, shifts_of
-from ._signals import FUSED, SignalModel, response
+from ._signals import FUSED, Outcome, SignalModel, response
 from ._types import LossLike, SolverLike
 
 __all__ = ["TrendFilter"]
+
+
+class Observed(NamedTuple):
+    """All times, the series of the targets that are there, and whether one of them is the mean of several."""
+
+    given: np.ndarray
+    series: Series
+    merged: bool
 
 
 class TrendFilter(RegressorMixin, SignalModel):
@@ -178,9 +185,28 @@ class TrendFilter(RegressorMixin, SignalModel):
         self : TrendFilter
             The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
+        observed = self._observed(t, y, sample_weight, offset)
+        unit = self._unit(observed.series)
+        total = observed.series.total
+        self.alpha_ = unit**self.order / total if self.alpha is None else float(self.alpha)
+        problem = self._problem(observed.series, self.alpha_ / unit**self.order)
+        outcome = self._solve(problem, observed.series.constant)
+        self._set_curve(observed, outcome)
+        self._set_outcomes([outcome], observed.series.constant, observed.merged)
+        return self
+
+    def _observed(
+        self,
+        t: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None,
+        offset: npt.ArrayLike | None = None,
+    ) -> Observed:
+        """Times, and the series of the targets that are not missing."""
         loss, given = as_loss(self.loss), as_times(t)
         target = _as_column(as_targets(y, loss))
-        series = series_of(_observed(given, target, sample_weight, offset), loss)
+        whole = _as_given(given, target, sample_weight, offset)
+        series = series_of(whole, loss)
         n = len(series.times)
         if n <= self.order:
             raise ValueError(
@@ -188,42 +214,46 @@ class TrendFilter(RegressorMixin, SignalModel):
                 "a polynomial of this degree is not determined"
             )
         check_attained(series.y, loss, self.l2)
-        problem = self._problem(series, loss)
-        outcome = self._solve(problem, series.constant)
-        self._set_outcomes([outcome], series.constant)
-        values = outcome.result.w_average
-        self._curve = Curve(series.times, values, self._breaks(problem, outcome.result), int(self.order))
+        there = ~np.isnan(target) if whole.weight is None else ~np.isnan(target) & (whole.weight > 0.0)
+        return Observed(given, series, merged=int(np.count_nonzero(there)) > len(series.y))
+
+    def _set_curve(self, observed: Observed, outcome: Outcome) -> None:
+        """The fitted curve, and its values at all times."""
+        (given, series, _), values = observed, outcome.result.w_average
+        breaks = self._breaks(outcome)
+        self._curve = Curve(series.times, values, breaks, int(self.order))
         missing = len(given) != len(series.y) or series.node is not None
         self.times_ = np.unique(given) if missing else series.times
-        self.coef_ = self._curve.at(self.times_) if len(self.times_) > n else values
+        self.coef_ = self._curve.at(self.times_) if len(self.times_) > len(values) else values
         self.n_features_in_ = 1
-        return self
 
-    def _problem(self, series: Series, loss: tuple) -> Problem:
-        """The problem, with times in units of their median distance, so that A does not depend on the user's unit."""
+    def _unit(self, series: Series) -> float:
+        """The median distance of two times, so that A does not depend on the user's unit; 1 for order 0."""
+        return float(np.median(np.diff(series.times))) if len(series.times) > 1 and self.order > 0 else 1.0
+
+    def _problem(self, series: Series, strength: float) -> Problem:
+        """The problem with times in units of `_unit`."""
         n, order = len(series.times), int(self.order)
-        unit = float(np.median(np.diff(series.times))) if n > 1 and order > 0 else 1.0
-        total = float(len(series.y)) if series.weight is None else float(series.weight.sum())
-        self.alpha_ = unit**order / total if self.alpha is None else float(self.alpha)
-        A = difference_rows(n, order + 1, series.times / unit if order > 0 else None)
+        A = difference_rows(n, order + 1, series.times / self._unit(series) if order > 0 else None)
         return Problem(
             selection(series.node, n),
             series.y,
-            loss=loss,
-            penalty=L1(self.alpha_ / unit**order),
+            loss=as_loss(self.loss),
+            penalty=L1(strength),
             A=A,
             gamma=self.l2,
             sample_weight=series.weight,
             offset=series.offset,
         )
 
-    def _breaks(self, problem: Problem, result: Result) -> np.ndarray:
+    def _breaks(self, outcome: Outcome) -> np.ndarray:
         """The rows of ``A w`` that are not 0."""
-        if self.order == 0 and self.solver_.exact_v:
+        result, exact_v = outcome.result, outcome.choice.solver.exact_v
+        if self.order == 0 and exact_v:
             return np.flatnonzero(np.diff(result.w_average))
-        if self.solver_.exact_v:
+        if exact_v:
             return np.flatnonzero(result.v)
-        apart = np.abs(problem.times_A(result.w_average))
+        apart = np.abs(result.run.problem.times_A(result.w_average))
         return np.flatnonzero(apart > FUSED * np.max(apart, initial=0.0))
 
     @property
@@ -287,7 +317,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         """
         check_is_fitted(self)
         loss = as_loss(self.loss)
-        given = _observed(as_times(t), _as_column(as_targets(y, loss)), sample_weight, offset)
+        given = _as_given(as_times(t), _as_column(as_targets(y, loss)), sample_weight, offset)
         seen = given.at(~np.isnan(given.y))
         target, weight = seen.y, seen.weight
         scores = self._curve.at(seen.times) + (0.0 if seen.offset is None else seen.offset)
@@ -310,7 +340,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         return tags
 
 
-def _observed(
+def _as_given(
     t: np.ndarray, y: np.ndarray, sample_weight: npt.ArrayLike | None, offset: npt.ArrayLike | None
 ) -> Series:
     """Times, targets, weights and offsets as they were given, and checked."""

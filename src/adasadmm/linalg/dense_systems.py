@@ -34,8 +34,9 @@ class DenseSystem(System):
 
     def form(self) -> None:
         """The lower triangle of M."""
-        if self.last_rows is None or not np.array_equal(self.last_rows, self.rows):
-            self.of_X, self.last_rows = np.zeros((len(self.ridge), len(self.ridge))), self.rows.copy()
+        if self.last_rows is None or not (self.last_rows is self.rows or np.array_equal(self.last_rows, self.rows)):
+            self.of_X = np.zeros((len(self.ridge), len(self.ridge)))
+            self.last_rows = self.rows.copy() if self.rows.flags.writeable else self.rows
             products.add_lower_gram(self.X, self.rows, self.of_X)
         self.matrix = self.of_X.copy()
         products.add_lower_gram(self.A, self.edges, self.matrix)

@@ -5,8 +5,8 @@
 Examples
 --------
 >>> from adasadmm import solvers
->>> sorted(cls.__name__ for cls in solvers.BUILT_IN if cls.uses_all_rows)
-['ADMM', 'ALM', 'AlternatingChains', 'BandedIPM', 'ChainDP', 'DualGradient', 'IPM', 'SDCA', 'SoftThreshold']
+>>> sorted(cls.__name__ for cls in solvers.BUILT_IN if cls.knows_gap and not cls.uses_all_rows)
+['ASVRGADMM', 'SPDHG', 'SVRGADMM']
 """
 
 from ..certificates import certify
@@ -22,6 +22,7 @@ from .chain_dp import ChainDP as ChainDP
 from .dual_gradient import DualGradient as DualGradient
 from .ipm import IPM as IPM
 from .oadmm import OADMM as OADMM
+from .proximal_newton import ProximalNewton as ProximalNewton
 from .rda_sadmm import RDASADMM as RDASADMM
 from .sadmm import SADMM as SADMM
 from .sdca import SDCA as SDCA

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from .._core.threads import one_blas_thread
 from .._solve import solve
 from ..certificates.contraction import contracted
 from ..certificates.polish import fuse
@@ -16,6 +17,7 @@ FURTHER = 0.1  # of the gap, to which the solver continues where the pattern tha
 MOST_ITERATIONS = 10
 
 
+@one_blas_thread()
 def with_exact_structure(problem: Problem, result: Result, tol: float) -> tuple[Result, bool]:
     """The result with exact structure, if that keeps its gap below ``tol``; and whether it has exact structure.
 

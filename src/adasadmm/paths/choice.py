@@ -34,15 +34,15 @@ from ..solvers import (
     BandedIPM,
     ChainDP,
     DualGradient,
+    ProximalNewton,
     SoftThreshold,
     Solver,
     check_fits,
 )
 from ..solvers.box_terms import loss_pieces
 from ..solvers.sdca import difficulty
-from ._types import SolverLike
 
-__all__ = ["CONTINUED", "Attempts", "Choice", "candidates", "choices", "gap_of", "is_auto"]
+__all__ = ["CONTINUED", "Attempts", "Choice", "along_path", "candidates", "choices", "gap_of", "is_auto"]
 
 MOST_FEATURES = 2000  # on workers: with more, batch ADMM's d x d matrix costs more than stochastic epochs
 # Rows a feature above which ALM is faster than IPM, measured at 100 to 1,000 features. If the loss has kinks, few rows
@@ -102,16 +102,27 @@ def gap_of(result: Result) -> float:
     return math.inf if result.certificate is None else result.certificate.relative_gap
 
 
-def is_auto(given: SolverLike) -> bool:
+def is_auto(given: str | Solver) -> bool:
     """Whether the parameter ``solver`` leaves the choice to us."""
     return isinstance(given, str) and given == "auto"
 
 
-def candidates(given: SolverLike, problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterator[Choice]:
+def candidates(given: str | Solver, problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterator[Choice]:
     """The solver that was given, by name or as an object; or those that "auto" runs in turn."""
     if is_auto(given):
         return choices(problem, tuning, streaming)
     return iter([Choice(SOLVERS[given](tuning) if isinstance(given, str) else given, "it was given")])
+
+
+def along_path(given: str | Solver, problem: Problem, tuning: Tuning) -> Iterator[Choice]:
+    """The same for one of several strengths of a penalty, for which a method should profit from a warm start."""
+    own = candidates(given, problem, tuning)
+    if not is_auto(given) or tuning.beta != "auto" or any(_accepts(solver, problem) for solver, _ in DIRECT):
+        yield from own
+        return
+    if _accepts(ProximalNewton(), problem) and problem.system.name == "dense":
+        yield Choice(ProximalNewton(), "the loss is smooth, and the solution for another strength is near")
+    yield from own
 
 
 def choices(problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterator[Choice]:

@@ -1,0 +1,102 @@
+"""Degrees of freedom, AIC and BIC of a fitted model, computed when they are first asked for."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..linalg import matrices
+from ..paths.criteria import Criteria, criteria
+from ..problem import Problem
+
+__all__ = ["Judged", "Judgement"]
+
+SMALL = 1_000_000  # entries of X up to which a model keeps the rows until the criteria are computed
+MOST_FLOPS = 2e9  # for more rows, the criteria are computed with the fit if that takes no more than this
+
+
+class Judgement(NamedTuple):
+    """A fit to be judged: which entries of ``A w`` count as 0, and whether w was estimated again."""
+
+    problem: Problem
+    w: np.ndarray
+    apart: float = 0.0
+    refitted: bool = False
+    merged: bool = False  # rows are means of several targets, and their likelihood is not that of the targets
+
+    def made(self) -> Criteria:
+        found = criteria(self.problem, self.w, self.apart, self.refitted)
+        if not self.merged or found.df is None:
+            return found
+        return Criteria(found.df, None, None, "several targets at one time were replaced by their mean")
+
+    @property
+    def flops(self) -> float:
+        n, d = self.problem.n, self.problem.d
+        return float(n) * d * min(n, d)
+
+
+class Judged:
+    """A base class of fitted models that have degrees of freedom."""
+
+    _judgements: list[Judgement] | None = None
+    _criteria: dict[str, Any] | None = None
+
+    def _judge_later(self, judgements: list[Judgement]) -> None:
+        """Keep small rows until the criteria are asked for; a model must not keep large ones alive."""
+        self._criteria, self._judgements = None, None
+        if any(one.problem.source is not None for one in judgements):
+            self._keep([Criteria(None, None, None, "the rows are in a source: they are needed in memory")])
+        elif sum(matrices.size(one.problem.rows.X) for one in judgements) <= SMALL:
+            self._judgements = judgements
+        elif sum(one.flops for one in judgements) <= MOST_FLOPS:
+            self._keep([one.made() for one in judgements])
+        else:
+            self._keep([Criteria(None, None, None, "the rows are too many to compute them with every fit")])
+
+    def _keep(self, found: list[Criteria]) -> None:
+        names = ("df", "aic", "bic")
+        known = {name: [getattr(one, name) for one in found] for name in names}
+        self._criteria = {name: values[0] if len(values) == 1 else values for name, values in known.items()}
+        self._criteria["reason"] = next((one.reason for one in found if one.reason), "")
+        self._judgements = None
+
+    def _criterion(self, name: str) -> Any:
+        check_is_fitted(self, "coef_")
+        if self._criteria is None:
+            if self._judgements is None:
+                raise AttributeError(f"{name}_ is known after fit only: partial_fit and saved older models have none")
+            self._keep([one.made() for one in self._judgements])
+        assert self._criteria is not None
+        found = self._criteria[name]
+        if isinstance(found, list) and None not in found:
+            return np.array(found)
+        return found
+
+    @property
+    def df_(self) -> float | np.ndarray | None:
+        """Degrees of freedom of the fit, with the intercept; None if they are not defined, see ``df_reason_``."""
+        return self._criterion("df")
+
+    @property
+    def aic_(self) -> float | np.ndarray | None:
+        """Akaike's information criterion: -2 log likelihood + 2 (df + scale parameters); None as ``df_``."""
+        return self._criterion("aic")
+
+    @property
+    def bic_(self) -> float | np.ndarray | None:
+        """The Bayesian information criterion: as ``aic_``, with log n in place of 2."""
+        return self._criterion("bic")
+
+    @property
+    def df_reason_(self) -> str:
+        """Why ``df_``, ``aic_`` or ``bic_`` are None; empty if they are not."""
+        return self._criterion("reason")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The criteria in place of the rows that they are computed from."""
+        if self._judgements is not None:
+            self._keep([one.made() for one in self._judgements])
+        return super().__getstate__()  # type: ignore[return-value]

@@ -1,0 +1,302 @@
+"""The mixin that chooses the strengths of a linear model: by cross-validation, or by an information criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.metrics import check_scoring
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from .. import distributed
+from .._core.threads import one_blas_thread
+from ..checkpoints import Checkpoint
+from ..linalg.matrices import Rows, as_rows
+from ..paths.along import as_strengths
+from ..paths.alpha_max import alpha_max
+from ..problem import Problem
+from ..sources import Source
+from . import _fitting
+from ._base import LinearModel
+from ._loaded import loaded
+from ._search import Combination, Search, Selected, admitted, folds_of, parameters, ranks, selected
+from ._structure import Structure
+from ._types import Folds, MatrixLike, PerRow, RowsLike, ScoringLike, ValidRows
+
+__all__ = ["PathCV", "search_constraints"]
+
+KNOWN = ("classes_", "n_features_in_", "feature_names_in_")
+SEARCH_CONSTRAINTS: dict = {
+    "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
+    "eps": [Interval(Real, 0, 1, closed="neither")],
+    "l1_ratios": ["array-like", None],
+    "l2s": ["array-like", None],
+    "cv": ["cv_object"],
+    "rule": [StrOptions({"best", "1se"})],
+    "selection": [StrOptions({"cv", "aic", "bic"})],
+    "scoring": "no_validation",
+}
+
+
+def search_constraints(plain: dict) -> dict:
+    """The constraints of the plain estimator's parameters without alpha and l2, and those of the search."""
+    return {name: value for name, value in plain.items() if name not in ("alpha", "l2")} | SEARCH_CONSTRAINTS
+
+
+class Data(NamedTuple):
+    """Rows, the targets of each linear function, weights and offsets."""
+
+    X: ValidRows
+    targets: list[np.ndarray]
+    per_row: PerRow
+
+    def taken(self, chosen: np.ndarray) -> Data:
+        return Data(self.X[chosen], [y[chosen] for y in self.targets], self.per_row.taken(chosen))
+
+
+class PathCV(LinearModel):
+    """Choose alpha, l1_ratio and l2; a class derives from this, and from a plain estimator's bases."""
+
+    alphas: int | npt.ArrayLike
+    eps: float
+    l1_ratios: npt.ArrayLike | None
+    l2s: npt.ArrayLike | None
+    cv: Folds
+    rule: str
+    selection: str
+    scoring: ScoringLike
+    _own_structure: Structure | None = None
+    _groups: npt.ArrayLike | None = None
+    _by_partition = False
+
+    _parameter_constraints: ClassVar[dict] = {**LinearModel._parameter_constraints, **SEARCH_CONSTRAINTS}
+
+    def fit(
+        self,
+        X: RowsLike,
+        y: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
+        checkpoint: Checkpoint | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Choose the strengths, and fit the model with them to all rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or Source
+            Features. The rows of a source are read into memory. Its partitions are not split between folds if ``cv`` is
+            None or a number.
+        y : array-like of shape (n,), default=None
+            Targets. None only if X is a source.
+        sample_weight, offset : array-like of shape (n,), default=None
+            As for the plain estimator. Weights also count in the scores.
+        groups : array-like of shape (n,), default=None
+            Group of each row, for splitters such as `sklearn.model_selection.GroupKFold`.
+        checkpoint, resume
+            Not available: a search keeps no checkpoints.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. If fitting fails, the estimator stays as it was before. After Ctrl-C the scores so far
+            are in ``cv_results_``, with NaN for fits that were not done.
+        """
+        if checkpoint is not None or resume:
+            raise ValueError("a cross-validated search keeps no checkpoints: use one in the fit of the plain estimator")
+        source = None
+        if distributed.is_dask(X):
+            X, y, sample_weight, offset = distributed.source_of(X, y, sample_weight, offset), None, None, None
+        if isinstance(X, Source):
+            if any(given is not None for given in (y, sample_weight, offset)):
+                raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
+            source = X
+            X, y, sample_weight, offset, partition = loaded(source)
+            self._by_partition = groups is None and len(source) > 1
+            groups = partition if groups is None else groups
+        try:
+            self._groups = groups
+            super().fit(X, y, sample_weight, offset)
+        finally:
+            for name in ("_groups", "_by_partition"):
+                self.__dict__.pop(name, None)
+        if source is not None:
+            self._know_features(source)
+        return self
+
+    @available_if(lambda self: False)
+    def partial_fit(self, X: MatrixLike, y: npt.ArrayLike) -> None:
+        """Not available: a stream cannot be split into folds."""
+
+    def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
+        """The structure of these rows: that of a fold is the same for all combinations, and may have to be learnt."""
+        if self._own_structure is None:
+            self._own_structure = super()._structure(X, alpha, sample_weight)  # type: ignore[safe-super]
+        return self._own_structure
+
+    @one_blas_thread()
+    def _fit(
+        self,
+        X: ValidRows | Source,
+        targets: list[np.ndarray],
+        per_row: PerRow,
+        checkpoint: Checkpoint | None,
+        resume: bool,
+    ) -> list[_fitting.Fit]:
+        """Choose the strengths, then fit along the path on all rows and keep the chosen point."""
+        assert not isinstance(X, Source)
+        if self._penalty_is_given():
+            raise ValueError("penalty must be 'l1' or 'group': the strength of a penalty object is its own, not alpha")
+        self._has_offset = per_row.offset is not None
+        data = Data(X, targets, per_row)
+        combinations = self._combinations(data)
+        whole = self._worker()
+        rows = as_rows(X)
+        problems = [whole._problems(data, rows, combination) for combination in combinations]
+        self.__dict__.update({k: v for k, v in vars(whole).items() if k not in vars(self) and k != "_own_structure"})
+        self.alphas_ = self._strengths_tried([problem for of_one in problems for problem in of_one])
+        seed = self._seed()
+        if self.selection == "cv":
+            chosen = self._by_folds(data, combinations, seed)
+            paths = [list(self._paths(problems[chosen.combination], seed, self.alphas_))]
+            self._set_criteria_path(paths[0])
+        else:
+            paths, chosen = self._by_criterion(combinations, problems, seed)
+        path = paths[chosen.combination if self.selection != "cv" else 0]
+        self.l1_ratio_, self.l2_ = combinations[chosen.combination]
+        self.alpha_ = float(self.alphas_[chosen.alpha])
+        self._set_path(path)
+        fits = path[chosen.alpha]
+        _fitting.warn_unless_converged(fits, self)
+        self._set_fitted(fits)
+        return fits
+
+    # --- problems and paths ------------------------------------------------------------------------------------------
+
+    def _combinations(self, data: Data) -> list[Combination]:
+        weight = data.per_row.weight
+        total = float(data.X.shape[0] if weight is None else weight.sum())
+        ratios = [float(self.l1_ratio)] if self.l1_ratios is None else as_strengths("l1_ratios", self.l1_ratios)
+        if max(ratios) > 1.0:
+            raise ValueError(f"l1_ratios must be between 0 and 1, got {self.l1_ratios!r}")
+        l2s = [1.0 / total] if self.l2s is None else as_strengths("l2s", self.l2s)
+        return [Combination(float(ratio), float(l2)) for ratio in ratios for l2 in l2s]
+
+    def _worker(self) -> Self:
+        """A copy of the parameters that knows the features, for one set of rows."""
+        model = clone(self)
+        model.__dict__.update({k: v for k, v in self.__dict__.items() if k in KNOWN})
+        return model
+
+    def _problems(self, data: Data, rows: Rows, combination: Combination) -> list[Problem]:
+        """The problem of each linear function; to be called on a copy of the estimator."""
+        self.l1_ratio = combination.l1_ratio
+        structures = self._structures(data.X, 1.0, data.per_row, data.targets)
+        return [
+            _fitting.problem_of(self, rows, y, data.per_row, structure, combination.l2)
+            for y, structure in zip(data.targets, structures, strict=True)
+        ]
+
+    def _strengths_tried(self, problems: list[Problem]) -> np.ndarray:
+        """The alphas in decreasing order: as given, or a geometric grid that starts where everything is fused."""
+        if not isinstance(self.alphas, Integral):
+            return np.sort(as_strengths("alphas", self.alphas))[::-1]
+        top = max(map(alpha_max, problems))
+        return np.geomspace(top, top * self.eps, int(self.alphas))
+
+    def _paths(
+        self, problems: list[Problem], seed: int, alphas: np.ndarray, exact: bool = True
+    ) -> Iterator[list[_fitting.Fit]]:
+        """The fits of all linear functions, alpha by alpha."""
+        paths = [_fitting.fit_path(self, problem, alphas, seed, exact) for problem in problems]
+        return (list(fits) for fits in zip(*paths, strict=True))
+
+    # --- the choice --------------------------------------------------------------------------------------------------
+
+    def _by_folds(self, data: Data, combinations: list[Combination], seed: int) -> Selected:
+        labels = self._labels(data.targets)
+        folds = folds_of(self, self.cv, labels, self._groups, self._by_partition)
+        if self.rule == "1se" and len(folds) < 2:
+            raise ValueError('rule="1se" needs at least 2 folds to compute a standard error, cv gives 1')
+        search, scorer = Search(combinations, self.alphas_, len(folds)), check_scoring(self, self.scoring)
+
+        def score_path(combination: Combination, fold: int, alphas: np.ndarray) -> Iterator[tuple[float, float]]:
+            train, test = folds[fold]
+            fitted_to, held_out = data.taken(train), data.taken(test)
+            model = self._worker()
+            problems = model._problems(fitted_to, as_rows(fitted_to.X), combination)
+            model.__dict__.pop("feature_names_in_", None)  # the graph may use names, but the held-out rows have none
+            model._default_offset = held_out.per_row.offset  # a scorer calls predict with X alone
+            weight = held_out.per_row.weight
+            keywords = {} if weight is None else {"sample_weight": weight}
+            y_test = self._labels(held_out.targets)
+            for fits in self._paths(problems, seed, alphas, exact=False):
+                model._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
+                yield float(scorer(model, held_out.X, y_test, **keywords)), _worst_gap(fits)
+
+        search.run(score_path, self.n_jobs, self.verbose > 0)
+        self.cv_results_ = search.results()
+        several = self.l1_ratios is not None and np.size(self.l1_ratios) > 1
+        shape = (-1, np.size(self.l2s) if self.l2s is not None else 1, *search.scores.shape[1:])
+        self.cv_scores_ = search.scores.reshape(shape if several else shape[1:])
+        return search.choose(self.rule, self.scoring)
+
+    def _by_criterion(
+        self, combinations: list[Combination], problems: list[list[Problem]], seed: int
+    ) -> tuple[list[list[list[_fitting.Fit]]], Selected]:
+        """The path of each combination on all rows, and the place of the least AIC or BIC, summed over functions."""
+        if self.rule != "best":
+            raise ValueError(f'rule must be "best" with selection="{self.selection}", got {self.rule!r}')
+        paths = [list(self._paths(of_one, seed, self.alphas_)) for of_one in problems]
+        found = [[self._judged(fits) for fits in path] for path in paths]
+        values = np.array([[np.sum(one[self.selection]) for one in of_path] for of_path in found])
+        df = np.array([[np.max(one["df"]) for one in of_path] for of_path in found])
+        reason = next((one["reason"] for of_path in found for one in of_path if one["reason"]), "")
+        values = admitted(values, df, problems[0][0].n)
+        chosen = selected(values, self.selection, reason)
+        table, flat = parameters(combinations, self.alphas_), [one for of_path in found for one in of_path]
+        for name in ("df", "aic", "bic"):
+            table[name] = np.array([np.sum(one[name]) for one in flat])
+        self.cv_results_ = table | {"mean_test_score": -values.ravel(), "rank_test_score": ranks(-values.ravel())}
+        self.df_path_ = _by_function([one["df"] for one in found[chosen.combination]])
+        return paths, chosen
+
+    def _judged(self, fits: list[_fitting.Fit]) -> dict[str, Any]:
+        """Degrees of freedom, AIC and BIC of each linear function, NaN if there is none."""
+        made = [_fitting.judgement(fit, self.fit_intercept).made() for fit in fits]
+        names = ("df", "aic", "bic")
+        values = {n: np.array([getattr(one, n) for one in made], dtype=float) for n in names}
+        return values | {"reason": next((one.reason for one in made if one.reason), "")}
+
+    def _set_criteria_path(self, path: list[list[_fitting.Fit]]) -> None:
+        self.df_path_ = _by_function([self._judged(fits)["df"] for fits in path])
+
+    def _set_path(self, path: list[list[_fitting.Fit]]) -> None:
+        """The coefficients of the features, and the gaps, along the path."""
+        coefs = []
+        for fits in path:
+            self._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
+            coefs.append(np.atleast_2d(self.coef_))
+        self.coef_path_ = np.array(coefs).transpose(1, 0, 2)
+        self.dual_gap_path_ = _by_function([np.array([_gap(fit) for fit in fits]) for fits in path])
+
+
+def _by_function(values: list[np.ndarray]) -> np.ndarray:
+    """Values along a path, of shape (n_alphas,) for one linear function, else (n_classes, n_alphas)."""
+    found = np.array(values, dtype=float).T
+    return found[0] if len(found) == 1 else found
+
+
+def _gap(fit: _fitting.Fit) -> float:
+    found = fit.result.certificate
+    return np.inf if found is None else found.relative_gap
+
+
+def _worst_gap(fits: list[_fitting.Fit]) -> float:
+    return max(map(_gap, fits))

@@ -1,0 +1,207 @@
+"""A search over strengths: scores on folds, the choice, and the table of results. It knows nothing of the models."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from scipy.stats import rankdata
+from sklearn.base import is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import GroupKFold, check_cv
+
+from .._core.threads import Halted, Together
+from .._progress import SearchProgress
+from ._types import Folds
+
+__all__ = ["Combination", "Search", "Selected", "admitted", "folds_of", "selected"]
+
+FEW_FOLDS = 5
+MOST_DEGREES = 0.5  # of freedom, for each row
+
+Fold = tuple[np.ndarray, np.ndarray]
+ScorePath = Callable[["Combination", int, np.ndarray], Iterator[tuple[float, float]]]
+
+
+class Combination(NamedTuple):
+    """What is fixed along a path."""
+
+    l1_ratio: float
+    l2: float
+
+
+class Selected(NamedTuple):
+    """The chosen combination, and the place of the chosen alpha."""
+
+    combination: int
+    alpha: int
+
+
+class Search:
+    """The scores of all combinations and alphas on all folds, filled while the folds are fitted.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_combinations, n_alphas, n_folds)
+        NaN for fits that failed or were not done.
+    """
+
+    def __init__(self, combinations: list[Combination], alphas: np.ndarray, folds: int) -> None:
+        self.combinations, self.alphas, self.folds = combinations, alphas, folds
+        self.scores = np.full((len(combinations), len(alphas), folds), np.nan)
+        self.failures: list[tuple[str, Exception]] = []
+        self.done = 0
+        self._lock = threading.Lock()
+
+    def run(self, score_path: ScorePath, n_jobs: int | None, show: bool) -> None:
+        """Fit and score all folds; ``score_path(combination, fold, alphas)`` yields a score and a gap for each alpha.
+
+        An alpha that fails gets NaN, and the path begins again after it. Ctrl-C ends the search, and the exception
+        keeps what is done.
+        """
+        total = self.scores.size
+        try:
+            with Together() as together, SearchProgress(self.folds, len(self.alphas), total, show) as bar:
+                work = functools.partial(self._run_fold, score_path, bar)
+                tasks = (delayed(together)(work, fold) for fold in range(self.folds))
+                Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+        except KeyboardInterrupt as error:
+            error.kept = {"alphas_": self.alphas, "cv_results_": self.results()}  # type: ignore[attr-defined]
+            error.add_note(
+                f"{self.done} of {total} fits are done: their scores are kept in cv_results_, nan for the others; "
+                "the model itself is not fitted"
+            )
+            raise
+        if self.failures:
+            self._report_failures(total)
+
+    def _run_fold(self, score_path: ScorePath, bar: SearchProgress, fold: int) -> None:
+        for c, combination in enumerate(self.combinations):
+            done = 0
+            while done < len(self.alphas):
+                try:
+                    for score, gap in score_path(combination, fold, self.alphas[done:]):
+                        self.scores[c, done, fold] = score
+                        done += 1
+                        with self._lock:
+                            self.done += 1
+                            bar.after(fold, done, gap)
+                except Halted:
+                    raise
+                except Exception as error:
+                    if done == len(self.alphas):
+                        raise
+                    with self._lock:
+                        where = f"fold {fold + 1}, alpha={self.alphas[done]:.3g}, {_named(combination)}"
+                        self.failures.append((where, error))
+                    done += 1
+
+    def _report_failures(self, total: int) -> None:
+        where, error = min(self.failures, key=lambda failure: failure[0])
+        if len(self.failures) == total:
+            raise error
+        warnings.warn(
+            f"{len(self.failures)} of {total} fits failed and count as nan; the first ({where}): {error!r}",
+            FitFailedWarning,
+            stacklevel=6,
+        )
+
+    # --- results -----------------------------------------------------------------------------------------------------
+
+    def results(self) -> dict[str, Any]:
+        """The table in the form of scikit-learn's ``cv_results_``: a row for each combination and alpha."""
+        table = parameters(self.combinations, self.alphas)
+        scores = self.scores.reshape(-1, self.folds)
+        mean = scores.mean(axis=1)
+        table |= {f"split{k}_test_score": scores[:, k] for k in range(self.folds)}
+        return table | {"mean_test_score": mean, "std_test_score": scores.std(axis=1), "rank_test_score": ranks(mean)}
+
+    def choose(self, rule: str, scoring: object) -> Selected:
+        """The best mean score, or the largest alpha within one standard error of it, for the same combination."""
+        mean = self.scores.mean(axis=2)
+        if np.isnan(mean).all():
+            raise ValueError(f"scoring={scoring!r} gives nan in at least one fold for every alpha and l2")
+        mean = np.where(np.isnan(mean), -np.inf, mean)
+        row, column = (int(i) for i in np.unravel_index(np.argmax(mean), mean.shape))
+        if rule == "1se":
+            error = self.scores[row, column].std(ddof=1) / np.sqrt(self.folds)
+            column = int(np.flatnonzero(mean[row] >= mean[row, column] - error)[0])
+        return Selected(row, column)
+
+
+def parameters(combinations: list[Combination], alphas: np.ndarray) -> dict[str, Any]:
+    """The columns of parameters: those of a combination change slowest, alpha changes fastest."""
+    rows = [(alpha, *combination) for combination in combinations for alpha in alphas.tolist()]
+    names = ("alpha", "l1_ratio", "l2")
+    params = [dict(zip(names, row, strict=True)) for row in rows]
+    columns = np.array(rows, dtype=float).reshape(-1, len(names))
+    return {"params": params} | {f"param_{name}": columns[:, k] for k, name in enumerate(names)}
+
+
+def ranks(scores: np.ndarray) -> np.ndarray:
+    """1 for the highest score; NaN ranks last."""
+    return rankdata(-np.where(np.isnan(scores), -np.inf, scores), method="min").astype(np.int32)
+
+
+def admitted(values: np.ndarray, df: np.ndarray, n: int) -> np.ndarray:
+    """AIC or BIC, NaN for fits with more degrees of freedom than half of the rows, unless all fits have.
+
+    Both criteria fall without bound as the residuals of a saturated model vanish.
+    """
+    plain = df <= MOST_DEGREES * n
+    return np.where(plain, values, np.nan) if plain.any() else values
+
+
+def selected(values: np.ndarray, criterion: str, reason: str) -> Selected:
+    """The place of the least AIC or BIC, of shape (n_combinations, n_alphas)."""
+    if np.isnan(values).all():
+        raise ValueError(f'selection="{criterion}" needs the likelihood of each fit: {reason}; use selection="cv"')
+    best = np.nanargmin(values)
+    row, column = np.unravel_index(best, values.shape)
+    return Selected(int(row), int(column))
+
+
+def _named(combination: Combination) -> str:
+    return f"l1_ratio={combination.l1_ratio:.3g}, l2={combination.l2:.3g}"
+
+
+# --- folds -----------------------------------------------------------------------------------------------------------
+
+
+def folds_of(
+    estimator: Any, cv: Folds, y: np.ndarray, groups: npt.ArrayLike | None, by_partition: bool = False
+) -> list[Fold]:
+    """Training and test rows of each fold; None means 5 folds, or fewer if a class or the data set is too small.
+
+    With ``by_partition``, the groups are the partitions of a source, which are not split.
+    """
+    classifies = is_classifier(estimator)
+    if by_partition and (cv is None or isinstance(cv, (int, np.integer))):
+        partitions = len(np.unique(np.asarray(groups)))
+        splits = min(FEW_FOLDS, partitions) if cv is None else int(cv)
+        if splits > partitions:
+            raise ValueError(
+                f"cv must be at most {partitions}, the number of partitions of the source, got {cv}: "
+                "the rows of a partition stay together; read the rows into arrays to split them"
+            )
+        cv = GroupKFold(splits)
+    elif cv is None:
+        smallest = np.unique(y, return_counts=True)[1].min() if classifies else len(y) // 2
+        cv = int(max(2, min(FEW_FOLDS, smallest)))
+    folds = list(check_cv(cv, y, classifier=classifies).split(np.zeros(len(y)), y, groups))
+    if not folds:
+        raise ValueError(f"cv must give at least 1 fold, got none from {cv!r}")
+    if classifies:
+        for k, (train, _) in enumerate(folds):
+            if len(found := np.unique(y[train])) < len(np.unique(y)):
+                raise ValueError(
+                    f"cv gives fold {k + 1} training rows of the classes {found.tolist()} only: use StratifiedKFold, "
+                    "fewer folds, or shuffle the rows"
+                )
+    return folds

@@ -1,0 +1,238 @@
+"""Trend filtering whose strength is chosen by cross-validation or an information criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import _fit_context, clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import UNUSED
+
+from .._core.threads import one_blas_thread
+from ..paths.along import as_strengths
+from ..paths.alpha_max import alpha_max
+from ..paths.criteria import Criteria
+from ..problem import Problem
+from ._base import all_or_nothing, keep_parameters
+from ._path_cv import SEARCH_CONSTRAINTS
+from ._search import FEW_FOLDS, Combination, Search, admitted, parameters, ranks, selected
+from ._series import as_times, as_weights
+from ._types import Folds, LossLike, ScoringLike, SolverLike
+from .trend_filter import TrendFilter
+
+__all__ = ["TrendFilterCV"]
+
+
+class TrendFilterCV(TrendFilter):
+    """`TrendFilter` with ``alpha`` chosen by cross-validation or an information criterion.
+
+    On each fold the series without the held-out observations is fitted along a decreasing sequence of alphas, and the
+    curve is compared with the held-out ones. The model is then fitted to all observations with the chosen alpha.
+
+    Parameters
+    ----------
+    order : int, default=1
+        The degree of the pieces, as for `TrendFilter`.
+    alphas : int or array-like, default=20
+        The values of ``alpha`` to try. An integer is the length of a geometric grid from ``alpha_max``, at which the
+        fit is one polynomial, down to ``eps * alpha_max``.
+    eps : float, default=1e-4
+        Ratio of the smallest to the largest alpha of the grid.
+    cv : int, splitter or iterable, default=None
+        Number of folds, splitter, or iterable of (train, test) indices. A number k, and None for 5, holds out every
+        k-th observation in time: a fold of consecutive ones would test extrapolation.
+    rule : {"best", "1se"}, default="best"
+        As for `GraphGuidedClassifierCV`.
+    selection : {"cv", "aic", "bic"}, default="cv"
+        ``"aic"`` and ``"bic"`` need no folds, but the loss of a likelihood, and distinct times.
+    scoring : str or callable, default=None
+        Score to maximise. None means `score`: R^2, D^2 or the accuracy.
+    loss, l2, solver, max_iter, tol, verbose
+        As for `TrendFilter`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen alpha.
+    alphas_ : ndarray of shape (n_alphas,)
+        The alphas tried, in decreasing order.
+    cv_results_ : dict of str to array
+        As for `GraphGuidedClassifierCV`, with ``param_alpha`` only.
+    coef_path_ : ndarray of shape (1, n_alphas, n_times)
+        The fitted values along the path on all observations, at the distinct times with a target.
+    df_path_, dual_gap_path_ : ndarray of shape (n_alphas,)
+        Degrees of freedom and relative duality gap along this path.
+    times_, coef_, change_points_, n_pieces_, objective_, dual_gap_, n_iter_, status_, solver_, solver_reason_, trace_
+        As for `TrendFilter`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import TrendFilterCV
+    >>> t = np.arange(60.0)
+    >>> y = np.where(t < 30, 0.0, 2.0) + 0.1 * np.random.default_rng(0).normal(size=60)
+    >>> TrendFilterCV(order=0, selection="bic").fit(t, y).change_points_
+    array([30.])
+    """
+
+    alphas: int | npt.ArrayLike
+    eps: float
+    cv: Folds
+    rule: str
+    selection: str
+    scoring: ScoringLike
+
+    __metadata_request__fit: ClassVar[dict] = {"t": UNUSED}
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{name: value for name, value in TrendFilter._parameter_constraints.items() if name != "alpha"},
+        **{name: value for name, value in SEARCH_CONSTRAINTS.items() if name not in ("l1_ratios", "l2s")},
+    }
+
+    def __init__(
+        self,
+        order: int = 1,
+        alphas: int | npt.ArrayLike = 20,
+        loss: LossLike = "squared",
+        *,
+        eps: float = 1e-4,
+        cv: Folds = None,
+        rule: str = "best",
+        selection: str = "cv",
+        scoring: ScoringLike = None,
+        l2: float = 0.0,
+        solver: SolverLike = "auto",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        verbose: int = 0,
+    ) -> None:
+        keep_parameters(self, locals())
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
+    @one_blas_thread()
+    def fit(
+        self,
+        t: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Choose alpha, and fit the series with it.
+
+        Parameters
+        ----------
+        t : array-like of shape (n,) or (n, 1)
+            Times, as for `TrendFilter`.
+        y : array-like of shape (n,)
+            Targets. NaN is a missing one.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the targets, not negative.
+        offset : array-like of shape (n,), default=None
+            A known part of each prediction, as for `TrendFilter`; it needs ``scoring=None``.
+        groups : array-like of shape (n,), default=None
+            Group of each observation, for splitters such as `sklearn.model_selection.GroupKFold`.
+
+        Returns
+        -------
+        self : TrendFilterCV
+            The fitted estimator. If fitting fails, the estimator stays as it was before. After Ctrl-C the scores so far
+            are in ``cv_results_``, with NaN for fits that were not done.
+        """
+        if self.selection != "cv" and self.rule != "best":
+            raise ValueError(f'rule must be "best" with selection="{self.selection}", got {self.rule!r}')
+        if offset is not None and self.scoring is not None:
+            raise ValueError(
+                f"scoring must be None with an offset, which other scores do not take, got {self.scoring!r}"
+            )
+        observed = self._observed(t, y, sample_weight, offset)
+        series, power = observed.series, self._unit(observed.series) ** self.order
+        problem = self._problem(series, 1.0)
+        self.alphas_ = self._strengths_tried(problem, power)
+        chosen = self._by_folds(t, y, (sample_weight, offset), groups) if self.selection == "cv" else None
+        path = list(self._solve_path(problem, self.alphas_ / power, series.constant))
+        judged = [outcome.judgement(observed.merged).made() for outcome in path]
+        self.df_path_ = np.array([one.df for one in judged], dtype=float)
+        if chosen is None:
+            chosen = self._by_criterion(judged, problem.n)
+        self.coef_path_ = np.array([[outcome.result.w_average for outcome in path]])
+        self.dual_gap_path_ = np.array([outcome.gap for outcome in path])
+        self.alpha_ = float(self.alphas_[chosen])
+        self._set_curve(observed, path[chosen])
+        self._set_outcomes([path[chosen]], series.constant, observed.merged)
+        return self
+
+    def _strengths_tried(self, problem: Problem, power: float) -> np.ndarray:
+        """The alphas in decreasing order; ``power`` times the strength of the problem."""
+        if not isinstance(self.alphas, Integral):
+            return np.sort(as_strengths("alphas", self.alphas))[::-1]
+        top = power * alpha_max(problem)
+        return np.geomspace(top, top * self.eps, int(self.alphas))
+
+    def _by_folds(
+        self,
+        t: npt.ArrayLike,
+        y: npt.ArrayLike,
+        per_target: tuple[npt.ArrayLike | None, npt.ArrayLike | None],
+        groups: npt.ArrayLike | None,
+    ) -> int:
+        """The place of the alpha with the best score on folds of the observations that are there."""
+        times, target = as_times(t), np.asarray(y).reshape(-1)
+        there = np.flatnonzero(~np.isnan(target.astype(float)))
+        weight = as_weights(per_target[0], target.shape)
+        shift = None if per_target[1] is None else np.asarray(per_target[1], dtype=float)
+        folds = self._folds(times[there], target[there], None if groups is None else np.asarray(groups)[there])
+        if self.rule == "1se" and len(folds) < 2:
+            raise ValueError('rule="1se" needs at least 2 folds to compute a standard error, cv gives 1')
+        model, scorer = clone(self), check_scoring(self, self.scoring)
+
+        def score_path(_: Combination, fold: int, alphas: np.ndarray) -> Iterator[tuple[float, float]]:
+            train, test = (there[rows] for rows in folds[fold])
+            fitted, held_out = (
+                [None if one is None else one[rows] for one in (weight, shift)] for rows in (train, test)
+            )
+            observed = model._observed(times[train], target[train], *fitted)
+            problem = model._problem(observed.series, 1.0)
+            strengths = alphas / model._unit(observed.series) ** self.order
+            named = zip(("sample_weight", "offset"), held_out, strict=True)
+            keywords = {name: values for name, values in named if values is not None}
+            for outcome in model._solve_path(problem, strengths, observed.series.constant):
+                model._set_curve(observed, outcome)
+                yield float(scorer(model, times[test], target[test], **keywords)), outcome.gap
+
+        search = Search([Combination(0.0, float(self.l2))], self.alphas_, len(folds))
+        search.run(score_path, None, self.verbose > 0)
+        self.cv_results_ = only_alpha(search.results())
+        return search.choose(self.rule, self.scoring).alpha
+
+    def _folds(self, t: np.ndarray, y: np.ndarray, groups: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+        if self.cv is not None and not isinstance(self.cv, Integral):
+            return list(check_cv(self.cv).split(t[:, None], y, groups))
+        number = min(FEW_FOLDS, len(t)) if self.cv is None else int(self.cv)
+        if not 2 <= number <= len(t):
+            raise ValueError(f"cv must be between 2 and the number of observations, {len(t)}, got {number}")
+        place = np.empty(len(t), dtype=int)
+        place[np.argsort(t, kind="stable")] = np.arange(len(t)) % number
+        return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(number)]
+
+    def _by_criterion(self, judged: list[Criteria], n: int) -> int:
+        """The place of the least AIC or BIC."""
+        table = only_alpha(parameters([Combination(0.0, float(self.l2))], self.alphas_))
+        for name in ("df", "aic", "bic"):
+            table[name] = np.array([getattr(one, name) for one in judged], dtype=float)
+        values = admitted(table[self.selection], table["df"], n)
+        chosen = selected(values[None, :], self.selection, judged[0].reason).alpha
+        self.cv_results_ = table | {"mean_test_score": -values, "rank_test_score": ranks(-values)}
+        return chosen
+
+
+def only_alpha(table: dict[str, Any]) -> dict[str, Any]:
+    """The table without the columns of other parameters."""
+    kept = {name: column for name, column in table.items() if name not in ("param_l1_ratio", "param_l2")}
+    return kept | {"params": [{"alpha": one["alpha"]} for one in table["params"]]}

@@ -1,0 +1,5 @@
+"""Which solver to use, and solutions along strengths of a penalty."""
+
+from .along import path
+
+__all__ = ["path"]

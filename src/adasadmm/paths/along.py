@@ -1,0 +1,146 @@
+"""Solutions along strengths of a penalty, each warm-started from the one before, with a certificate at each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core.threads import one_blas_thread
+from .._solve import solve
+from ..certificates.polish import feasible
+from ..certificates.trace import Result
+from ..problem import Problem
+from ..registry import SOLVERS, Tuning
+from ..solvers import Solver
+from .choice import CONTINUED, Attempts, Choice, along_path, gap_of, is_auto
+from .exact import with_exact_structure
+from .strength import with_l1_norm, with_strength
+
+__all__ = ["Solution", "as_strengths", "path", "solutions"]
+
+
+class Solution(NamedTuple):
+    """The problem with one strength, the result, the solver, and whether the gap is at most ``tol``."""
+
+    problem: Problem
+    result: Result
+    choice: Choice
+    reached: bool
+
+
+class Effort(NamedTuple):
+    """How a path is solved: the accuracy, and the keywords of `solve` for a solver."""
+
+    tol: float
+    settings: Callable[[Solver], dict[str, Any]] = lambda solver: {"epochs": solver.fit_epochs}
+    tuning: Tuning = Tuning()
+    first_only: bool = False  # no other solver continues where one missed tol
+
+
+@one_blas_thread()
+def path(
+    problem: Problem,
+    alphas: npt.ArrayLike,
+    *,
+    l1_ratio: float = 0.0,
+    solver: str | Solver = "auto",
+    tol: float = 1e-3,
+) -> list[Result]:
+    """Solve a problem for several strengths of its penalty, each warm-started from the one before.
+
+    The problem at strength alpha is::
+
+        mean loss + ridge + alpha ((1 - l1_ratio) penalty(A w - b) + l1_ratio |w|_1),
+
+    where the penalty is that of the problem with ``nu = 1``. Sets such as `Box` have no strength and are kept.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows in memory. The strength ``nu`` of its penalty is replaced.
+    alphas : array-like of shape (n_alphas,)
+        The strengths, finite and >= 0, in the order in which to solve. Decreasing strengths are the fastest.
+    l1_ratio : float, default=0.0
+        The share of the L1 norm of all coefficients but the intercept. It must be 0 unless the penalty is `L1` or
+        `GroupL2`.
+    solver : str or Solver, default="auto"
+        ``"auto"`` chooses by the structure of the problem, as the estimators do, and prefers methods that profit from
+        a warm start.
+    tol : float, default=1e-3
+        The relative duality gap at which to stop, at each strength.
+
+    Returns
+    -------
+    list of Result
+        One for each strength, in the given order. ``certificate`` bounds the optimum. If ``l1_ratio`` is between 0 and
+        1, v and theta have further entries for the L1 norm.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, with the results so far in its attribute ``results``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, Problem, Squared, graphs, path
+    >>> problem = Problem(np.eye(3), [1.0, 1.2, 5.0], loss=Squared(), penalty=L1(1.0), A=graphs.difference(3))
+    >>> for result in path(problem, [1.0, 0.1, 0.01], tol=1e-8):
+    ...     print(result.w.round(3), result.status.name)
+    [2.4 2.4 2.4] converged
+    [1.25 1.25 4.7 ] converged
+    [1.03 1.2  4.97] converged
+    """
+    if problem.source is not None:
+        raise ValueError("path needs rows in memory: read the source into arrays first")
+    if not tol >= 0.0:
+        raise ValueError(f"tol must be >= 0, got {tol}")
+    if isinstance(solver, str) and not is_auto(solver) and solver not in SOLVERS:
+        raise ValueError(f"solver must be 'auto', one of {', '.join(map(repr, SOLVERS))}, or a solver, got {solver!r}")
+    strengths, found = as_strengths("alphas", alphas), []
+    try:
+        for solution in solutions(with_l1_norm(problem, l1_ratio), strengths, solver, Effort(tol)):
+            result = solution.result
+            if solution.reached:
+                result, _ = with_exact_structure(solution.problem, result, tol)
+            found.append(feasible(solution.problem, result))
+    except KeyboardInterrupt as error:
+        error.results = found  # type: ignore[attr-defined]
+        error.add_note(f"path: {len(found)} of {len(strengths)} strengths are done, in the attribute results")
+        raise
+    return found
+
+
+def as_strengths(name: str, given: npt.ArrayLike) -> np.ndarray:
+    """The gate for strengths: at least one, finite, not negative."""
+    strengths = np.asarray(given, dtype=float).reshape(-1)
+    if not strengths.size or not ((strengths >= 0.0) & (strengths < np.inf)).all():
+        raise ValueError(f"{name} must contain at least one number, all finite and >= 0, got {given!r}")
+    return strengths
+
+
+def solutions(problem: Problem, alphas: Iterable[float], solver: str | Solver, effort: Effort) -> Iterator[Solution]:
+    """The solution for each strength, in turn."""
+    before: Result | None = None
+    current = problem
+    for alpha in alphas:
+        # From the last problem, which has what was computed from the rows: all but the penalty is shared.
+        current = current.with_penalty(with_strength(current.penalty, alpha))
+        in_turn = along_path(solver, current, effort.tuning)
+        if effort.first_only:
+            in_turn = itertools.islice(in_turn, 1)
+        attempts = Attempts(effort.tol)
+        for choice in in_turn:
+            settings = effort.settings(choice.solver)
+            if attempts.last is not None:
+                settings["epochs"] = min(settings["epochs"], CONTINUED)
+            start = before if attempts.last is None else attempts.last
+            settings = {"tol": effort.tol if choice.solver.knows_gap else None, **settings}
+            if attempts.reached_by(choice, solve(current, choice.solver, start=start, **settings)):
+                break
+        before = attempts.best
+        yield Solution(current, attempts.best, attempts.choice, gap_of(attempts.best) <= effort.tol)

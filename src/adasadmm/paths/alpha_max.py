@@ -1,0 +1,108 @@
+"""The largest strength of a path: the penalty at which the structure fuses or drops all it can."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._core.threads import one_blas_thread
+from .._solve import solve
+from ..certificates import duality
+from ..certificates.trace import Result
+from ..linalg.clusters import clusters_of, null_space
+from ..linalg.matrices import as_rows, plain, to_scipy
+from ..penalties import L1, GroupL2, Zero, parts_of
+from ..problem import Problem
+from ..solvers import ADMM, ALM, Solver, check_fits
+
+__all__ = ["alpha_max"]
+
+MARGIN = 1.0 + 1e-4  # at the bound itself, rounding decides which coefficients are 0
+
+
+@one_blas_thread()
+def alpha_max(problem: Problem) -> float:
+    """An alpha at which ``A w = 0`` in all rows with an L1 or group penalty: all that can be fused or dropped is.
+
+    The problem in a basis of these points is small: for a graph, it has one coefficient for each connected component.
+    At its solution w, with loss slopes s, the optimality condition of the full problem is ``A'theta = r`` with
+    ``r = X'(c s)/n + gamma w`` and ``|theta_k| <= alpha weights_k``, or ``|theta_g| <= alpha weights_g`` for a group.
+    Any solution theta shows that everything is fused for the largest of these ratios; LSQR gives the one of least norm.
+    """
+    A, starts = _penalised(problem)
+    steps = _staircase(A)
+    basis = null_space(A) if steps is None else sp.csr_array(_polynomials(A, steps))
+    w, slopes = np.zeros(problem.d), duality.slopes(problem, np.zeros(problem.n))
+    if basis.shape[1]:
+        fused = problem.replaced(
+            rows=problem.rows._replace(X=as_rows(plain(problem.rows.X) @ basis)),
+            penalty=Zero(),
+            A=np.zeros((0, basis.shape[1])),
+            b=None,
+            gamma=(basis * basis).T @ problem.gamma,  # no two columns share a coefficient, or gamma is one number
+        )
+        result = _solved(fused)
+        w, slopes = basis @ result.w, result.run.dual_point()[0]
+    rest = duality.data_pull(problem, slopes) + problem.gamma * w
+    if steps is None:
+        theta = sp.linalg.lsqr(A.T.tocsr(), rest, atol=1e-10, btol=1e-10)[0]
+    else:
+        theta = sp.linalg.spsolve_triangular(A[:, steps].T.tocsr(), rest[steps], lower=True)
+    ratios = np.sqrt(np.add.reduceat(theta * theta, starts)) if len(starts) else np.zeros(0)
+    return MARGIN * float(np.max(ratios, initial=np.finfo(float).tiny))
+
+
+def _solved(problem: Problem) -> Result:
+    """The solution without a penalty; its slopes should be accurate, because higher differences sum their errors."""
+    solver: Solver = ALM()
+    try:
+        check_fits(solver, problem)
+    except (TypeError, ValueError):
+        solver = ADMM()
+    return solve(problem, solver, tol=1e-10 if isinstance(solver, ALM) else 1e-6, epochs=100)
+
+
+def _penalised(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:
+    """The rows of A with an L1 or group penalty, times their weights; and where each term of the penalty starts."""
+    A, found, starts, count = to_scipy(problem.A), [], [], 0
+    for part, rows in parts_of(problem.penalty, problem.p):
+        if isinstance(part, L1):
+            weights, order, ends = part.weights, rows, np.arange(len(rows))
+        elif isinstance(part, GroupL2):
+            sizes = [len(group) for group in part.groups]
+            order, ends = rows[np.concatenate(part.groups)], np.cumsum([0, *sizes[:-1]])
+            weights = None if part.weights is None else np.repeat(part.weights, sizes)
+        else:
+            continue
+        weights = np.ones(len(order)) if weights is None else weights
+        kept = weights > 0.0
+        if kept.all():
+            starts.append(count + ends)
+        else:  # single rows without a weight are free
+            order, weights = order[kept], weights[kept]
+            starts.append(count + np.arange(len(order)))
+        found.append(sp.diags_array(weights) @ A[order])
+        count += len(order)
+    if not found:
+        raise ValueError("alphas must be a list of numbers: only L1 and GroupL2 penalties have a largest strength")
+    return sp.vstack(found, format="csr"), np.concatenate(starts).astype(int)
+
+
+def _staircase(A: sp.csr_array) -> np.ndarray | None:
+    """The first column of each row, if these increase and rows have more than two entries: differences of higher order.
+
+    Their null space is small, but dense: LSQR and a singular value decomposition would take long.
+    """
+    if clusters_of(A) is not None or not (np.diff(A.indptr) > 0).all():
+        return None
+    first = A.indices[A.indptr[:-1]]
+    return first if (np.diff(first) > 0).all() and A.has_sorted_indices else None
+
+
+def _polynomials(A: sp.csr_array, steps: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the null space of a staircase: all other columns are free."""
+    free = np.setdiff1d(np.arange(A.shape[1]), steps)
+    found = np.zeros((A.shape[1], len(free)))
+    found[free, np.arange(len(free))] = 1.0
+    found[steps] = -sp.linalg.spsolve_triangular(A[:, steps].tocsr(), A[:, free].toarray(), lower=False)
+    return np.linalg.qr(found)[0]
