@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,7 +37,8 @@ def plot_heatmap(ax: Axes, grid: Grid, alpha: float, score_name: str) -> None:
             column = int(np.argmin(np.abs(alphas - alpha)))
             corner, width = (edges[column], k - 0.5), edges[column + 1] - edges[column]
             for color, line in (("black", 3.6), ("white", 1.6)):
-                ax.add_patch(Rectangle(corner, width, 1.0, fill=False, edgecolor=color, linewidth=line, zorder=3))
+                look: dict[str, Any] = {"edgecolor": color, "linewidth": line, "zorder": 3, "clip_on": False}
+                ax.add_patch(Rectangle(corner, width, 1.0, fill=False, **look))
     assert drawn is not None
     bar = figure_of(ax).colorbar(drawn, ax=ax, fraction=0.046, pad=0.02)
     bar.set_label(f"mean {score_name}", color=INK)

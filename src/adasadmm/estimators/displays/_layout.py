@@ -24,13 +24,16 @@ def is_chain(edges: np.ndarray, d: int) -> bool:
     return d > 2 and np.array_equal(found, np.column_stack([np.arange(d - 1), np.arange(1, d)]))
 
 
-def positions(edges: np.ndarray, d: int) -> np.ndarray:
-    """Positions of shape (d, 2), the same in every call: components beside each other, the largest first."""
+def positions(edges: np.ndarray, d: int, ratio: float = 1.0) -> np.ndarray:
+    """Positions of shape (d, 2), the same in every call: components beside each other, the largest first.
+
+    The ratio of the width to the height becomes about the given one, unless the largest component is wider.
+    """
     graph = sp.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(d, d))
     count, member = csgraph.connected_components(graph, directed=False)
     parts = sorted((np.flatnonzero(member == k) for k in range(count)), key=len, reverse=True)
     with one_blas_thread():  # small products: threads would cost more than they gain
-        return _packed([(part, _component(graph[part][:, part])) for part in parts], d)
+        return _packed([(part, _component(graph[part][:, part])) for part in parts], d, ratio)
 
 
 def _component(graph: sp.csr_array) -> np.ndarray:
@@ -84,10 +87,10 @@ def _least_stress(placed: np.ndarray, distances: np.ndarray) -> np.ndarray:
     return placed
 
 
-def _packed(components: list[tuple[np.ndarray, np.ndarray]], d: int) -> np.ndarray:
+def _packed(components: list[tuple[np.ndarray, np.ndarray]], d: int, ratio: float) -> np.ndarray:
     """Put the components into rows, from the top left, each row as wide as the whole is to become."""
     boxes = [np.ptp(placed, axis=0) + GAP for _, placed in components]
-    width = max(boxes[0][0], np.sqrt(1.15 * sum(box[0] * box[1] for box in boxes)))
+    width = max(boxes[0][0], np.sqrt(1.1 * ratio * sum(box[0] * box[1] for box in boxes)))
     found, x, y, height = np.empty((d, 2)), 0.0, 0.0, 0.0
     for (part, placed), box in zip(components, boxes, strict=True):
         if x > 0.0 and x + box[0] > width * 1.001:

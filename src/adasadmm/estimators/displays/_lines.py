@@ -13,7 +13,7 @@ __all__ = ["colours_of", "drawn_lines", "labels_of"]
 
 MOST_LINES = 200
 MOST_LABELS = 12
-MOST_NAMED = 40  # lines; of more, the clusters are labelled
+MOST_NAMED = 30  # lines; of more, the clusters are labelled
 
 Names = Sequence[str] | np.ndarray | None
 

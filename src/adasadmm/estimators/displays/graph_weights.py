@@ -129,7 +129,7 @@ class GraphWeightsDisplay:
         self.positions_ = (
             np.column_stack([np.arange(len(self.coef)), self.coef])
             if profile
-            else positions(np.asarray(self.edges), len(self.coef))
+            else positions(np.asarray(self.edges), len(self.coef), self._ratio(ax))
         )
         drawn = self._plot_nodes(ax, 15.0 if profile else 70.0)
         if profile:
@@ -137,12 +137,19 @@ class GraphWeightsDisplay:
             ax.set(xlabel="position in the chain", ylabel="coefficient")
             plain(ax)
         else:
-            ax.set(xticks=[], yticks=[], aspect="equal")
+            ax.set(xticks=[], yticks=[])
+            ax.set_aspect("equal", adjustable="datalim")
             ax.spines[:].set_visible(False)
             self._colour_bar(drawn)
         radius = 0.5 * float(np.sqrt(drawn.get_sizes()[0]))
         self.labels_ = label_points(ax, self.positions_, self._chosen_names(max_labels), radius)
         return self
+
+    @staticmethod
+    def _ratio(ax: Axes) -> float:
+        """The ratio of the width of the axes to their height, less the room for the colour bar."""
+        box = ax.get_window_extent()
+        return 0.9 * float(box.width / box.height)
 
     def _plot_nodes(self, ax: Axes, largest: float) -> PathCollection:
         """Draw edges, and nodes that shrink with their number, those of large coefficients above."""
