@@ -3,7 +3,7 @@ Choose the strength along a path
 ================================
 
 ``GraphGuidedRegressorCV`` fits the model for a decreasing sequence of strengths, which starts where all coefficients
-are equal, with warm starts, and selects one by cross-validation. The path shows how groups form: from left to right,
+are equal, with warm starts, and selects one by cross-validation. The path shows how groups form: from right to left,
 lines merge.
 
 The data are generated: 40 features on a chain, four segments of equal coefficients, 60 rows.
@@ -12,7 +12,7 @@ The data are generated: 40 features on a chain, four segments of equal coefficie
 import matplotlib.pyplot as plt
 import numpy as np
 
-from adasadmm import GraphGuidedRegressorCV
+from adasadmm import GraphGuidedRegressorCV, PathDisplay
 
 rng = np.random.default_rng(0)
 truth = np.repeat([1.0, -1.0, 0.0, 2.0], 10)
@@ -28,26 +28,22 @@ for name, model in ("best", search), ("one standard error", simple):
     )
 
 # %%
-# Top: the coefficients, coloured by segment. Bottom: the mean score of the folds (R², higher is better) with its
-# standard error.
+# ``PathDisplay`` shows both in one line. Top: the coefficients, from the strongest penalty on the left to the weakest;
+# lines of one colour are a group at the selected strength. Bottom: the mean score of the folds (R², higher is better)
+# with its standard error, and what the two rules select. The grey bars, added here, are the planted values.
 
-figure, axes = plt.subplots(2, 1, figsize=(9, 6.4), sharex=True, height_ratios=(3, 2))
-for k in range(40):
-    axes[0].plot(search.alphas_, search.coef_path_[0][:, k], color=f"C{k // 10}", linewidth=1)
+display = PathDisplay.from_estimator(simple)
 for value in np.unique(truth):
-    axes[0].axhline(value, color="0.8", linewidth=4, zorder=0)
-scores = search.cv_scores_[0]
-axes[1].errorbar(search.alphas_, scores.mean(axis=1), scores.std(axis=1, ddof=1) / np.sqrt(5), color="black", capsize=2)
-for ax in axes:
-    ax.axvline(search.alpha_, color="C4", linestyle="--", label="the best mean")
-    ax.axvline(simple.alpha_, color="C5", linestyle=":", linewidth=2, label="one standard error")
-axes[0].set(xscale="log", ylabel="coefficients")
-axes[0].legend(loc="upper right", title="selected by")
-axes[1].set(xlabel="alpha, the strength of the graph", ylabel="score of the folds")
+    display.ax_.axhline(value, color="0.9", linewidth=5, zorder=0)
 plt.show()
 
 # %%
-# The grey bars are the planted values. On the left (weak penalty), all 40 coefficients are different and noisy; in
-# the middle they form four groups close to the planted values; on the right all are equal. ``rule="1se"`` selects the
-# strongest penalty whose score is within one standard error of the best. ``PathDisplay.from_estimator(search)`` draws
-# such a figure in one line.
+# On the left, all coefficients are equal; on the right (weak penalty), all 40 are different and noisy. In between they
+# form groups close to the planted values. ``rule="1se"`` selects the strongest penalty whose score is within one
+# standard error of the best.
+#
+# A search over two strengths, here also that of the ridge, is a table of scores.
+
+both = GraphGuidedRegressorCV("chain", alphas=15, l2s=np.geomspace(1e-3, 10, 9), cv=5).fit(X, y)
+PathDisplay.from_estimator(both, kind="heatmap")
+plt.show()

@@ -542,27 +542,6 @@ def test_the_summary_shows_no_negative_gap(cancer):
     assert "relative duality gap 0.0e+00, converged" in model.summary()
 
 
-def test_displays_draw(cancer, blobs, tmp_path):
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from adasadmm import ConvergenceDisplay, GraphWeightsDisplay, PathDisplay
-
-    X, y = blobs
-    model = GraphGuidedClassifier("chain").fit(X, y)
-    grid = GraphGuidedClassifier(("grid", 2, 3)).fit(X, y == 1)
-    path = GraphGuidedClassifierCV("chain", alphas=4, cv=3).fit(X, y == 1)
-    for display in (
-        ConvergenceDisplay.from_estimator(model),
-        GraphWeightsDisplay.from_estimator(model, index=1),
-        GraphWeightsDisplay.from_estimator(grid),
-        PathDisplay.from_estimator(path),
-    ):
-        display.figure_.savefig(tmp_path / "picture.png")
-        assert (tmp_path / "picture.png").stat().st_size > 1000
-    mpl.pyplot.close("all")
-
-
 def test_names_are_public():
     for name in ("GraphGuidedClassifier", "GraphGuidedRegressorCV", "StructuredRegressor", "ConvergenceDisplay"):
         assert name in adasadmm.__all__

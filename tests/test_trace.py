@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from adasadmm import L1, AdaSADMM, Box, GraphGuidedRegressor, Logistic, Problem, Squared, Status, graphs, solve
+from adasadmm import ALM, L1, AdaSADMM, Box, GraphGuidedRegressor, Logistic, Problem, Squared, Status, graphs, solve
 from adasadmm.certificates import duality, objectives
 from adasadmm.certificates.flow import Flow
 from adasadmm.certificates.intercept import balanced, only_intercept_is_free
@@ -70,6 +70,17 @@ def test_a_trace_that_was_saved_or_fitted_holds_only_numbers():
     fitted = GraphGuidedRegressor("chain", solver="ada-diag", random_state=0).fit(X, Y)
     assert fitted.trace_._later is None
     assert np.isfinite(fitted.trace_["objective_mean"]).all()
+
+
+def test_a_run_that_stops_by_its_gap_has_bounds_and_gaps_in_its_trace():
+    seen = []
+    result = solve(case(), ALM(), tol=1e-9, callback=lambda snapshot: seen.append(snapshot.relative_gap))
+    bound, gap = result.trace["lower_bound"], result.trace["relative_gap"]
+    assert gap[-1] == result.certificate.relative_gap <= 1e-9 < gap[0]
+    assert bound[-1] == result.certificate.dual
+    assert (bound <= result.certificate.primal + 1e-12).all() and (np.diff(bound) >= 0.0).all()
+    np.testing.assert_array_equal(seen, gap)
+    assert np.isnan(solve(case(), AdaSADMM()).trace["relative_gap"]).all()  # nothing needs it
 
 
 @pytest.mark.filterwarnings("error")

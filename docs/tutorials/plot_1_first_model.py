@@ -73,7 +73,7 @@ import matplotlib.pyplot as plt
 
 from adasadmm import GraphWeightsDisplay
 
-figure, ax = plt.subplots(figsize=(9, 6))
+figure, ax = plt.subplots(figsize=(9, 6), layout="constrained")
 GraphWeightsDisplay.from_estimator(fitted, ax=ax)
 ax.set_title("coefficients on the learnt graph; red indicates a benign tumour")
 plt.show()

@@ -224,12 +224,15 @@ def _drive(
             if not (objectives.later or math.isfinite(snapshot.objective)):
                 status = Status.diverged
                 break
+            if tol is not None:
+                proved = run.certify()
+                snapshot = snapshot._replace(lower_bound=proved.dual, relative_gap=proved.relative_gap)
             keeper.points.append(snapshot[: len(Trace.columns)])  # without the iterates: a run may have many points
             bar.show(snapshot.objective)
             if callback is not None and callback(snapshot):
                 status = Status.stopped
                 break
-            if tol is not None and run.certify().relative_gap <= tol:
+            if tol is not None and snapshot.relative_gap <= tol:
                 status = Status.converged
                 break
     except CheckpointError:
@@ -316,6 +319,8 @@ def _snapshot(run: Run, objectives: Objectives, copies: bool) -> Snapshot:
         primal_residual=residual,
         dual_residual=monitor.dual_residual,
         eta=monitor.eta,
+        lower_bound=math.nan,
+        relative_gap=math.nan,
         w=w,
         w_mean=w_mean,
         w_average=w_average,

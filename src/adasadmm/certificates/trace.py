@@ -63,6 +63,9 @@ class Snapshot(NamedTuple):
         ``beta |A'B(v_{t+1} - v_t)|``.
     eta : float
         The step size of the last iteration; NaN for solvers without one.
+    lower_bound, relative_gap : float
+        The proved lower bound of the optimum and the relative duality gap, as in `Certificate`; NaN in runs that do not
+        stop by the gap (``tol=None``), which do not compute them.
     w, w_mean, w_average : ndarray of shape (d,)
         As in `Result`.
     """
@@ -75,6 +78,8 @@ class Snapshot(NamedTuple):
     primal_residual: float
     dual_residual: float
     eta: float
+    lower_bound: float
+    relative_gap: float
     w: np.ndarray
     w_mean: np.ndarray
     w_average: np.ndarray
@@ -86,20 +91,21 @@ class Trace(Mapping):
     Parameters
     ----------
     snapshots : sequence of Snapshot or of tuples
-        The first eight fields of each are the row of the trace.
+        The fields of each before the iterates are the row of the trace.
     later : callable, optional
         Returns ``(objective, objective_mean)`` for each snapshot. It is called on first access to one of them.
 
     Notes
     -----
-    The columns are iteration, epoch, seconds, objective, objective_mean, primal_residual, dual_residual and eta; see
-    `Snapshot` for what they mean. The mapping can be passed to ``pandas.DataFrame`` as it is.
+    The columns are iteration, epoch, seconds, objective, objective_mean, primal_residual, dual_residual, eta,
+    lower_bound and relative_gap; see `Snapshot` for what they mean. The mapping can be passed to ``pandas.DataFrame``
+    as it is.
 
     Unless the run needs them, `solve` leaves the objectives to the first access. That takes a pass over the rows for
     each point; the rows must not have changed since the run.
     """
 
-    columns = Snapshot._fields[:8]
+    columns = Snapshot._fields[: Snapshot._fields.index("w")]
     evaluated_later = "objective", "objective_mean"
     _later: Any = None  # a function of no arguments; None also for traces that version 0.1 saved
 

@@ -253,7 +253,8 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
     def _set_fitted(self, fits: list[Fit]) -> None:
         for fit in fits:
             fit.result.trace.evaluate()
-        self._results = [dataclasses.replace(fit.result, run=None) for fit in fits]  # a run would keep X alive
+        # A run would keep X alive. Its certificate, which may be computed only now, is kept for the displays.
+        self._results = [dataclasses.replace(fit.result, run=None, certified=fit.result.certificate) for fit in fits]
         # The trace ends with the objective of the last iterate; the model is the average of the iterates.
         with np.errstate(over="ignore", invalid="ignore"):  # after divergence
             self._objectives = [fit.result.run.problem.objective(fit.result.w_average) for fit in fits]

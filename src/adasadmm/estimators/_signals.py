@@ -208,5 +208,6 @@ def _raised(trace: Trace, constant: float) -> Trace:
     """The trace of the objective with a constant added to it."""
     if constant == 0.0:
         return trace
-    columns = {name: trace[name] + (constant if name.startswith("objective") else 0) for name in trace}
+    moved = ("objective", "objective_mean", "lower_bound")
+    columns = {name: trace[name] + (constant if name in moved else 0) for name in trace}
     return Trace(list(zip(*columns.values(), strict=True)))
