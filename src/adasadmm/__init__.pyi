@@ -11,6 +11,7 @@ from . import (
     solvers as solvers,
     sources as sources,
     stepsizes as stepsizes,
+    terms as terms,
     theory as theory,
 )
 from ._solve import solve as solve
@@ -28,6 +29,11 @@ from .estimators import (
     StructuredClassifierCV as StructuredClassifierCV,
     StructuredRegressor as StructuredRegressor,
     StructuredRegressorCV as StructuredRegressorCV,
+    TermsClassifier as TermsClassifier,
+    TermsClassifierCV as TermsClassifierCV,
+    TermsDisplay as TermsDisplay,
+    TermsRegressor as TermsRegressor,
+    TermsRegressorCV as TermsRegressorCV,
     TotalVariationDenoiser as TotalVariationDenoiser,
     TrendFilter as TrendFilter,
     TrendFilterCV as TrendFilterCV,
