@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
@@ -93,10 +94,11 @@ def choose(names: list[str], asked: Columns, place: str) -> Chosen:
 
 def _others(names: list[str], taken: Sequence[str], dropped: Sequence[str], place: str) -> list[str]:
     """The columns that are neither used otherwise nor dropped; dropped columns must exist."""
-    unknown = [name for name in dropped if name not in names]
+    known, left_out = set(names), {*taken, *dropped}
+    unknown = [name for name in dropped if name not in known]
     if unknown:
         raise SourceError(f"{place} has no column {unknown[0]!r} to drop; it has {_some(names)}")
-    others = [name for name in names if name not in taken and name not in dropped]
+    others = [name for name in names if name not in left_out]
     if "" in others:
         raise SourceError(
             f"{place}: column {names.index('') + 1} has no name (DataFrame.to_csv writes its index like this, unless "
@@ -107,10 +109,11 @@ def _others(names: list[str], taken: Sequence[str], dropped: Sequence[str], plac
 
 def check_names(names: list[str], chosen: Chosen, place: str) -> None:
     """Each column that is used must occur exactly once."""
-    missing = [name for name in chosen.all if name not in names]
+    times = Counter(names)
+    missing = [name for name in chosen.all if not times[name]]
     if missing:
         raise SourceError(f"{place} has no column {_some(missing)}; it has {_some(names)}")
-    twice = [name for name in chosen.all if names.count(name) > 1]
+    twice = [name for name in chosen.all if times[name] > 1]
     if twice:
         raise SourceError(f"{place} has two columns {twice[0]!r}: rename one, or leave both out")
 

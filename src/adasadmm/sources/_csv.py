@@ -61,7 +61,8 @@ class CsvSource(TextSource):
         try:
             table = tables.read_csv(
                 io.BytesIO(data),
-                tables.ReadOptions(use_threads=False, column_names=self.headers[path]),
+                # One block: each costs time in proportion to the columns, however few rows it has.
+                tables.ReadOptions(use_threads=False, column_names=self.headers[path], block_size=len(data) + 1),
                 tables.ParseOptions(delimiter=self.delimiter),
                 tables.ConvertOptions(column_types=types, include_columns=self.chosen.all, strings_can_be_null=True),
             )

@@ -7,8 +7,10 @@ from typing import Unpack
 
 import numpy as np
 
+from .._core.jit import IS_COMPILED
 from ..linalg.matrices import as_rows
 from ._faults import BadRow
+from ._lines import parsed_lines
 from ._text import Parsed, TextSettings, TextSource
 
 __all__ = ["MAX_FEATURES", "SvmlightSource"]
@@ -17,13 +19,17 @@ MAX_FEATURES = 2**24  # unless n_features is larger: a vector of this length tak
 
 
 class SvmlightSource(TextSource):
-    """svmlight text, parsed by scikit-learn."""
+    """svmlight text. Compiled code parses the common form; scikit-learn all other lines, and it words the errors."""
 
     def __init__(self, paths: list[str], zero_based: bool = False, **settings: Unpack[TextSettings]) -> None:
         super().__init__(paths, **settings)
         self.zero_based = zero_based
 
     def _parse(self, data: bytes, path: str) -> Parsed:
+        found = parsed_lines(data, self.n_features, MAX_FEATURES, self.zero_based) if data and IS_COMPILED else None
+        return Parsed(found.X, found.y, None) if found is not None else self._parse_with_sklearn(data)
+
+    def _parse_with_sklearn(self, data: bytes) -> Parsed:
         from sklearn.datasets import load_svmlight_file
 
         try:
