@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,6 @@ class Progress:
             self.bar.update((self.run.done - self.begin) / self.unit - self.bar.n)
 
     def show(self, objective: float) -> None:
-        if self.bar is not None:
+        if self.bar is not None and math.isfinite(objective):
             self.bar.set_postfix_str(f"objective {objective:.6g}", refresh=False)
             self.bar.update(0)

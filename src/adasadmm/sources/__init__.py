@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from ._arrays import arrays, iterator, memmap
 from ._base import Source
+from ._cached import cached
 from ._faults import BadRow, Faults, RawBlock, SourceError, SourceWarning
 from ._files import arrow, csv, open, parquet, svmlight
 from ._gate import check_block
@@ -40,6 +41,7 @@ __all__ = [
     "Summary",
     "arrays",
     "arrow",
+    "cached",
     "check_block",
     "csv",
     "iterator",

@@ -171,6 +171,9 @@ class TableSource(Source):
     def __repr__(self) -> str:
         return self.paths[0] if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more files"
 
+    def origin(self) -> tuple[list[str], tuple]:
+        return self.paths, (type(self).__name__, self.block_rows, self.chosen)
+
     def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
         path, group = self.partitions[partition]
         place, first = f"{path}, {self.group_name} {group}", 0
@@ -185,8 +188,8 @@ class TableSource(Source):
             faults.report(f"{place}: {error}")
 
     def _scan(self, faults: Faults) -> Generator[Scanned, None, None]:
-        """If no rows are to be skipped, only the columns of targets and weights are read."""
-        if self.on_bad_row != "stop" or not self.chosen.all[len(self.chosen.features) :]:
+        """If no rows are to be skipped, and nobody observes the rows, only targets and weights are read."""
+        if self._observers or self.on_bad_row != "stop" or not self.chosen.all[len(self.chosen.features) :]:
             yield from super()._scan(faults)
             return
         d, only = len(self.chosen.features), self.chosen._replace(features=[])

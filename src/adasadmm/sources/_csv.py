@@ -43,6 +43,9 @@ class CsvSource(TextSource):
         self.text_target = self.chosen.target is not None and _is_text(row.get(self.chosen.target, ""))
         self.boolean = [name for name in self.chosen.features if row.get(name, "").lower() in ("true", "false")]
 
+    def _format(self) -> tuple:
+        return self.delimiter, self.chosen
+
     def _body(self, chunk: Chunk) -> bytes:
         """The lines without the header, whose line stays as an empty one."""
         return b"".join(chunk.data.partition(b"\n")[1:]) if chunk.is_first else chunk.data

@@ -25,6 +25,9 @@ class SvmlightSource(TextSource):
         super().__init__(paths, **settings)
         self.zero_based = zero_based
 
+    def _format(self) -> tuple:
+        return (self.zero_based,)
+
     def _parse(self, data: bytes, path: str) -> Parsed:
         found = parsed_lines(data, self.n_features, MAX_FEATURES, self.zero_based) if data and IS_COMPILED else None
         return Parsed(found.X, found.y, None) if found is not None else self._parse_with_sklearn(data)
