@@ -35,6 +35,7 @@ from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._constraints import Limits, limits_of
 from ._fitting import Fit
+from ._rows import place_of
 from ._structure import Structure, extended, with_strength
 from ._summary import describe
 from ._types import BoundsLike, Eta, LossLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
@@ -105,6 +106,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
     _rows_seen: int
     _run: list[Run] | None
     _objectives: list[float]
+    _place: tuple[str, ...]  # a `Place`, only if the rows came from a source
 
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [NOT_NEGATIVE, None],
@@ -207,6 +209,11 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         _fitting.warn_unless_converged(fits, self)
         self._set_fitted(fits)
         return fits
+
+    def _places(self, source: Source) -> bool:
+        """Decide where the rows of a source are solved, and keep the reason; whether they are to be loaded."""
+        self._place = tuple(place_of(source, self.solver))  # a plain tuple, which skops can save
+        return self._place[0] == "memory"
 
     def _know_features(self, source: Source) -> None:
         """Set the attributes that scikit-learn derives from X: the number and the names of the features."""
@@ -346,6 +353,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
             "solver_",
             "solver_reason_",
             "_objectives",
+            "_place",
             "_fused_exactly",
             "coef_penalized_",
             "intercept_penalized_",

@@ -29,6 +29,7 @@ from ._cached import cached
 from ._faults import BadRow, Faults, RawBlock, SourceError, SourceWarning
 from ._files import arrow, csv, open, parquet, svmlight
 from ._gate import check_block
+from ._scaled import scaled
 from ._summary import Summary
 
 __all__ = [
@@ -48,5 +49,6 @@ __all__ = [
     "memmap",
     "open",
     "parquet",
+    "scaled",
     "svmlight",
 ]

@@ -123,7 +123,14 @@ def _some(names: list[str]) -> str:
     return ", ".join(shown if len(names) <= 8 else [*shown[:4], f"{len(names) - 6} more", *shown[-2:]])
 
 
-def to_raw_block(batch: pa.Table | pa.RecordBatch, chosen: Chosen, place: str) -> RawBlock:
+def check_kept(names: list[str], kept: Sequence[str], place: str) -> None:
+    """Each column that is passed on must exist."""
+    missing = [name for name in kept if name not in names]
+    if missing:
+        raise SourceError(f"{place} has no column {_some(missing)} to keep; it has {_some(names)}")
+
+
+def to_raw_block(batch: pa.Table | pa.RecordBatch, chosen: Chosen, place: str, kept: Sequence[str] = ()) -> RawBlock:
     """The rows of a table or record batch as one float64 array, C-ordered."""
     X = np.empty((batch.num_rows, len(chosen.features)))
     columns = [_numbers(batch.column(name)) for name in chosen.features]
@@ -136,7 +143,15 @@ def to_raw_block(batch: pa.Table | pa.RecordBatch, chosen: Chosen, place: str) -
     if exposure is not None:
         with np.errstate(divide="ignore", invalid="ignore"):  # an exposure that is not positive is a bad row
             offset = np.log(exposure.astype(np.float64))
-    return RawBlock(X, y, weight, place, offset=offset)
+    values = tuple(_objects(batch.column(name)) for name in kept)
+    return RawBlock(X, y, weight, place, offset=offset, kept=values)
+
+
+def _objects(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """A column of any type as Python objects."""
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_pylist()
+    return values
 
 
 def _numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -155,7 +170,7 @@ class TableSource(Source):
         **settings: Unpack[Settings],
     ) -> None:
         pyarrow()
-        self.paths = paths
+        self.paths, self.kept = paths, tuple[str, ...]()
         schema = self._schema(paths[0])
         self.chosen = choose(schema.names, columns, paths[0])
         self.has_offset = self.chosen.has_offset
@@ -171,15 +186,22 @@ class TableSource(Source):
     def __repr__(self) -> str:
         return self.paths[0] if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more files"
 
+    def keep(self, names: Sequence[str]) -> None:
+        """Pass these columns on with each block."""
+        for path in self.paths:
+            check_kept(self._schema(path).names, names, path)
+        self.kept = tuple(names)
+
     def origin(self) -> tuple[list[str], tuple]:
-        return self.paths, (type(self).__name__, self.block_rows, self.chosen)
+        return self.paths, (type(self).__name__, self.block_rows, self.chosen, self.kept)
 
     def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
         path, group = self.partitions[partition]
         place, first = f"{path}, {self.group_name} {group}", 0
         try:
-            for batch in self._batches(path, group, self.chosen.all):
-                block = to_raw_block(batch, self.chosen, place)
+            others = [name for name in self.kept if name not in self.chosen.all]
+            for batch in self._batches(path, group, [*self.chosen.all, *others]):
+                block = to_raw_block(batch, self.chosen, place, self.kept)
                 yield check_block(block, self.n_features, faults, first, self.chosen.features)
                 first += batch.num_rows
         except SourceError:

@@ -20,7 +20,7 @@ from ._faults import Faults, RawBlock, SourceError, SourceWarning
 from ._observers import FIRST_ROWS, Head, Observer, first_rows
 from ._summary import Labels, Scanned, Summary, Tally
 
-__all__ = ["Lanes", "Settings", "Source", "View", "ViewConverter"]
+__all__ = ["ConvertedSource", "Lanes", "Settings", "Source", "View", "ViewConverter"]
 
 Found = TypeVar("Found")
 NOT_ON_WORKERS = "the blocks of {!r} are not on the workers of a cluster: call adasadmm.distributed.spread first"
@@ -300,12 +300,14 @@ class ViewConverter:
         return block._replace(X=WithIntercept(block.X) if self.intercept else block.X, y=y, weight=weight)
 
 
-class View(Source):
-    """A source whose blocks are changed as they are read."""
+class ConvertedSource(Source):
+    """A source whose blocks are changed as they are read; ``convert`` changes one, here or on a worker."""
 
-    def __init__(self, inner: Source, targets: OfTargets | None, weights: OfTargets | None, intercept: bool) -> None:
+    convert: Callable[[RawBlock], RawBlock]
+
+    def __init__(self, inner: Source) -> None:
         super().__init__(None, inner.on_bad_row, inner.prefetch)
-        self.inner, self.convert, self.lanes = inner, ViewConverter(targets, weights, intercept), inner.lanes
+        self.inner, self.lanes = inner, inner.lanes
         self.feature_names, self.has_offset = inner.feature_names, inner.has_offset
 
     def __len__(self) -> int:
@@ -330,6 +332,16 @@ class View(Source):
 
     def share(self, value: object) -> object:
         return self.inner.share(value)
+
+
+class View(ConvertedSource):
+    """A source with other targets, weights that depend on the targets, or a last column of ones."""
+
+    convert: ViewConverter
+
+    def __init__(self, inner: Source, targets: OfTargets | None, weights: OfTargets | None, intercept: bool) -> None:
+        super().__init__(inner)
+        self.convert = ViewConverter(targets, weights, intercept)
 
     @functools.cached_property
     def summary(self) -> Summary:

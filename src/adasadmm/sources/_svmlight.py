@@ -39,7 +39,9 @@ class SvmlightSource(TextSource):
             X, y = load_svmlight_file(io.BytesIO(data), zero_based=self.zero_based)
         except OverflowError:
             raise self._too_wide() from None
-        except ValueError:
+        except ValueError as error:
+            if "Invalid index 0" in str(error):
+                raise BadRow("an index 0, but indices start at 1 unless zero_based is True", "zero_based") from None
             if b"," in data.partition(b"\n")[0]:
                 raise ValueError(
                     "not svmlight text; the name of a table must end in .csv, .tsv, .parquet or .arrow"

@@ -46,6 +46,7 @@ class Parsed(NamedTuple):
     y: np.ndarray | None
     weight: np.ndarray | None
     offset: np.ndarray | None = None
+    kept: tuple[np.ndarray, ...] = ()
 
 
 class TextSettings(Settings, total=False):
@@ -208,9 +209,9 @@ class TextSource(Source):
                 parsed = self._parse(data, place)
             except BAD_LINES:
                 parsed = self._parse_good(data, chunk, place, faults)
-            X, y, weight, offset = Parsed(*parsed)
+            X, y, weight, offset, kept = Parsed(*parsed)
             if X.shape[0] or faults.gaps:
-                yield faults.with_gaps(RawBlock(X, y, weight, place, offset=offset))
+                yield faults.with_gaps(RawBlock(X, y, weight, place, offset=offset, kept=kept))
 
     def _body(self, chunk: Chunk) -> bytes:
         """The lines to parse; a header becomes an empty line, so that lines keep their numbers."""
