@@ -217,7 +217,7 @@ def test_the_bar_tells_rows_and_the_loss_before_they_are_learnt(data, capsys):
     np.testing.assert_array_equal(shown.w, quiet.w)
     said = capsys.readouterr().err
     assert "1.20k/1.20k rows" in said
-    assert "rows/s, loss so far" in said
+    assert "rows/s, progressive loss" in said
 
 
 # --- what cannot be read ---------------------------------------------------------------------------------------------

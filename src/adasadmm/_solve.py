@@ -134,11 +134,13 @@ def solve(
         # Nothing else needs the objectives during the run: the bar of a source shows the progressive loss.
         needed = callback or tol is not None or checkpoint or (progress and problem.source is None)
         objectives = Objectives(run.problem, later=not needed)
+        bar = Progress(run, first, total, progress and status is None)
         if status is None:
-            with Progress(run, first, total, progress) as bar:
+            with bar:
                 status = _drive(run, after(segments, run.done - first), tol, callback, bar, keeper, objectives)
         trace = Trace(keeper.points, objectives.all if objectives.later else None)
         result = _result(problem, run, trace, status, _epochs(run, run.done - first))
+        result = dataclasses.replace(result, progressive_loss=bar.progressive.value)
         if problem.source is not None:
             trace.evaluate()  # from the pass for the certificate, before the files change
         missed = status is Status.diverged or (tol is not None and status is Status.done)

@@ -230,7 +230,14 @@ def _figures(model: Model, source: Source) -> dict[str, Any]:
         "objective": _objective(model),
         "relative_gap": _useful(model.dual_gap_),
         "seconds": _seconds(model),
+        **_progressive(model),
     }
+
+
+def _progressive(model: Model) -> dict[str, Any]:
+    """The mean loss of each row of the first pass before it was used; one per class if there are several."""
+    found = model._progressive
+    return {} if found is None else {"progressive_loss": found[0] if len(found) == 1 else found}
 
 
 def _objective(model: Model) -> float | list[float]:

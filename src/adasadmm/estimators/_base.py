@@ -269,6 +269,8 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         gaps = [math.inf if (c := fit.result.certificate) is None else c.relative_gap for fit in fits]
         self.n_iter_ = max(1, math.ceil(max(fit.result.epochs for fit in fits)))
         self.dual_gap_ = gaps[0] if len(fits) == 1 else np.array(gaps)
+        progressive = [fit.result.progressive_loss for fit in fits]
+        self._progressive = None if None in progressive else progressive
         statuses = [fit.result.status for fit in fits]
         self.status_ = statuses[0] if len(fits) == 1 else statuses
         self.trace_ = _fitting.merged_trace(fits)
@@ -354,6 +356,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
             "solver_reason_",
             "_objectives",
             "_place",
+            "_progressive",
             "_fused_exactly",
             "coef_penalized_",
             "intercept_penalized_",

@@ -29,7 +29,7 @@ def describe(model: FittedModel) -> str:
     if hasattr(model, "_place"):
         lines.append(f"rows: {model._place[1]}")
     names = [f"class {label}: " for label in getattr(model, "classes_", ())] if len(coefs) > 1 else [""]
-    for fact in (*_groups(model), *_solvers(model), *_endings(model)):
+    for fact in (*_groups(model), *_solvers(model), *_endings(model), *_progressive(model)):
         lines.extend(name + of_class for name, of_class in zip(names, fact, strict=True))
     if hasattr(model, "coef_penalized_"):
         lines.append("coefficients estimated again without the penalty; objective and gap are those of coef_penalized_")
@@ -56,6 +56,15 @@ def _solvers(model: FittedModel) -> Iterator[list[str]]:
         ]
     elif used is not None:
         yield [f"solver: {type(used).__name__}, because {reasons}"]
+
+
+def _progressive(model: FittedModel) -> Iterator[list[str]]:
+    """The progressive loss, for each class, if the rows were streamed by a stochastic solver."""
+    found = getattr(model, "_progressive", None)
+    if found is not None:
+        yield [
+            f"progressive loss {loss:.6g}: the mean over the first pass, each row before it was used" for loss in found
+        ]
 
 
 def _gap_in_words(gap: float) -> str:
