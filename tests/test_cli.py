@@ -173,7 +173,7 @@ def test_a_table_of_ones_own_from_fit_to_predictions(table, capsys):
     assert (figures["rows"], figures["features"], figures["edges"]) == (300, 4, 2)
     assert figures["relative_gap"] <= 1e-3 and figures["valid"]["error"] < 0.1
     fitted = load_model("m.skops")
-    assert fitted[-1].feature_names_in_.tolist() == ["age", "income", "rate", "debt"]
+    assert fitted.feature_names_in_.tolist() == ["age", "income", "rate", "debt"]
     assert fitted[-1].graph_.tolist() == [[0, 1], [2, 3]]
     assert main(["predict", "m.skops", "rows.csv", "--out", "p.csv"]) == 0
     guessed = [line.partition(",")[0] for line in (table / "p.csv").read_text().splitlines()[1:]]
@@ -189,10 +189,13 @@ def test_units_do_not_spoil_a_fit_in_memory(table, capsys):
 
 @compiled
 def test_rows_that_do_not_fit_in_memory_are_streamed(table, capsys, monkeypatch):
-    monkeypatch.setattr("adasadmm.cli.memory.MOST_ENTRIES", 10)
+    monkeypatch.setattr("adasadmm.estimators._rows.SHARE", 1e-12)
     assert main([*FIT, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["epochs"] == 2
-    assert said(capsys, *FIT, "--scale")[0] == 2
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["epochs"] == 2 and figures["place"] == "stream"
+    assert "streamed, because they would take 14.1 KiB, more than" in figures["reason"]
+    assert main([*FIT, "--scale", "--valid", "rows.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["valid"]["error"] < 0.1
 
 
 @pytest.fixture

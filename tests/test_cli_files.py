@@ -51,7 +51,7 @@ def test_fit_predict_and_valid_from_a_compressed_file(folder, tmp_path, capsys):
 
     assert main(["predict", str(model), str(folder / "valid.svm"), "--out", str(tmp_path / "p.csv")]) == 0
     lines = (tmp_path / "p.csv").read_text().splitlines()
-    assert lines[0] == "prediction,score"
+    assert lines[0] == "prediction,score_1"
     assert len(lines) == 301
     labels, scores = np.array([line.split(",") for line in lines[1:]], dtype=float).T
     assert set(labels) == {-1.0, 1.0}

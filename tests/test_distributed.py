@@ -204,7 +204,18 @@ def test_sparse_blocks_a_learnt_graph_and_auto(client, rows):
     source = sources.arrays(sp.csr_array(X), y, block_rows=400)
     model = GraphGuidedClassifier("glasso", alpha=0.01, l2=0.01).fit(distributed.spread(source, client=client))
     np.testing.assert_array_equal(model.graph_, graphs.glasso(source).edges)
-    assert model.dual_gap_ <= 1e-3  # batch ADMM: auto stops there
+    assert model.dual_gap_ <= 1e-3 and "rows: loaded into memory" in model.summary()
+
+
+def test_auto_follows_one_rule_wherever_the_rows_are(client, rows, monkeypatch):
+    X, y, _ = rows
+    model = GraphGuidedClassifier("chain", tol=1e-6, random_state=0)
+    here = model.fit(X, y).coef_
+    np.testing.assert_allclose(model.fit(sources.arrays(X, y, block_rows=300)).coef_, here, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.fit(*as_dask(300, X, y)).coef_, here, rtol=0, atol=1e-6)
+    monkeypatch.setattr("adasadmm.estimators._rows.SHARE", 1e-12)
+    far = GraphGuidedClassifier("chain").fit(*as_dask(300, X, y))
+    assert "rows: on the workers of a cluster, because they would take" in far.summary() and far.dual_gap_ <= 1e-3
 
 
 def test_a_regressor_and_several_classes(client, rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,40 @@ from . import losses
 from .linalg import products
 from .solvers import Batches, Run, Work
 
-__all__ = ["Progress", "SearchProgress"]
+__all__ = ["Progress", "ProgressiveLoss", "SearchProgress"]
 
 _EPOCHS = "{l_bar}{bar}| {n:.2f}/{total:.2f} epochs [{elapsed}<{remaining}{postfix}]"
 _SEARCH = "{desc} |{bar}| {n}/{total} fits [{elapsed}<{remaining}]"
 _ROWS = "{l_bar}{bar}| {n_fmt}/{total_fmt} rows [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+
+
+class ProgressiveLoss:
+    """The mean loss of rows that the run has not seen: each piece of the first pass, before it is used.
+
+    The rows of a source are predicted by the answer that the run would give at that moment. Unlike the loss after the
+    pass, this estimates the loss of new rows; it includes that of the poor models at the beginning.
+    """
+
+    def __init__(self, run: Run, first: int) -> None:
+        self.run, self.first, self.total, self.rows = run, first, 0.0, 0
+        self.needed = run.problem.source is not None and not run.solver.uses_all_rows
+
+    def before(self, work: Work) -> None:
+        """Predict the rows of a piece of work, if it belongs to the first pass and nothing before it is missing."""
+        known = self.rows == self.run.done - self.first < self.run.problem.n
+        if not (self.needed and known and isinstance(work, Batches)):
+            return
+        block, rows = work.block, work.samples
+        products.product(block.X, self.run.answer, z := np.empty(len(block.y)))
+        loss = float(losses.mean_value(self.run.problem.loss, z[rows], block.y[rows], block.c[rows]))
+        self.total += len(rows) * loss
+        self.rows += len(rows)
+
+    @property
+    def value(self) -> float | None:
+        """The mean over the first pass; None for rows in memory, and if the run was resumed within that pass."""
+        whole = self.rows == min(self.run.done - self.first, self.run.problem.n)
+        return self.total / self.rows if self.rows and whole else None
 
 
 class Progress:
@@ -26,7 +56,7 @@ class Progress:
         an_epoch = 1 if run.solver.uses_all_rows else run.problem.n
         self.by_rows = show and run.problem.source is not None and not run.solver.uses_all_rows
         self.unit = 1 if self.by_rows else an_epoch  # of `run.done`, for one unit of the bar
-        self.loss, self.rows = 0.0, 0
+        self.progressive = ProgressiveLoss(run, done)
         self.bar: Any = None  # tqdm takes a lock shared by all processes even for a hidden bar
         if show:
             self.bar = tqdm(
@@ -46,14 +76,10 @@ class Progress:
 
     def before(self, work: Work) -> None:
         """A piece of work that the run has not seen yet."""
-        if self.by_rows and isinstance(work, Batches):
-            block = work.block
-            z = np.empty(len(block.y))
-            products.product(block.X, self.run.point.w, z)
-            loss = float(losses.mean_value(self.run.problem.loss, z, block.y, block.c))
-            self.loss += len(z) * loss
-            self.rows += len(z)
-            self.bar.set_postfix_str(f"loss so far {self.loss / self.rows:.6g}", refresh=False)
+        self.progressive.before(work)
+        if self.by_rows and self.progressive.rows:
+            loss = self.progressive.total / self.progressive.rows
+            self.bar.set_postfix_str(f"progressive loss {loss:.6g}", refresh=False)
 
     def after(self) -> None:
         """The run has advanced."""
@@ -61,7 +87,7 @@ class Progress:
             self.bar.update((self.run.done - self.begin) / self.unit - self.bar.n)
 
     def show(self, objective: float) -> None:
-        if self.bar is not None:
+        if self.bar is not None and math.isfinite(objective):
             self.bar.set_postfix_str(f"objective {objective:.6g}", refresh=False)
             self.bar.update(0)
 

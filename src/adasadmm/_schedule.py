@@ -22,6 +22,7 @@ from .solvers.work import Visit
 __all__ = ["Plan", "Segment", "after", "schedule"]
 
 Segment = Iterable[Work]
+FIRST_PIECE = 1000  # rows of a source before the first evaluation of the progressive loss with a fitted model
 
 
 class Plan(NamedTuple):
@@ -126,7 +127,7 @@ def _epoch(run: Run, plan: Plan, epoch: int) -> Segment:
     partitions: Sequence[int] | np.ndarray = range(len(problem.source))
     if shuffled:
         partitions = rng.permutation(len(problem.source))
-    left = round(min(plan.epochs - epoch, 1.0) * problem.n)
+    left, visited = round(min(plan.epochs - epoch, 1.0) * problem.n), 0
     with contextlib.closing(problem.source.raw_blocks(partitions)) as blocks:
         while left > 0:
             start = time.perf_counter()
@@ -137,8 +138,19 @@ def _epoch(run: Run, plan: Plan, epoch: int) -> Segment:
             block = problem.block_of(piece)
             n = len(block.y)
             order = (rng.permutation(n) if shuffled else np.arange(n))[:left]
-            yield Batches(block, order, run.batch_size)
+            for first, last in _pieces_of_block(len(order), problem.n * epoch + visited, run.batch_size):
+                yield Batches(block, order[first:last], run.batch_size)
             left -= n
+            visited += n
+
+
+def _pieces_of_block(rows: int, visited: int, batch_size: int) -> Iterator[tuple[int, int]]:
+    """Whole batches, each piece as long as all before it: the progressive loss is evaluated before each piece."""
+    first = 0
+    while first < rows:
+        length = -(-max(FIRST_PIECE, visited + first) // batch_size) * batch_size
+        yield first, min(first + length, rows)
+        first += length
 
 
 # --- rows on workers -------------------------------------------------------------------------------------------------

@@ -131,13 +131,18 @@ def solve(
         keeper = Keeper(checkpoint, {} if checkpoint is None else _fingerprint(problem, settings))
         first = run.done
         status = _resumed(run, keeper.open(resume))
-        # Nothing else needs the objectives during the run.
-        objectives = Objectives(run.problem, later=not (progress or callback or tol is not None or checkpoint))
+        # Nothing else needs the objectives during the run: the bar of a source shows the progressive loss.
+        needed = callback or tol is not None or checkpoint or (progress and problem.source is None)
+        objectives = Objectives(run.problem, later=not needed)
+        bar = Progress(run, first, total, progress and status is None)
         if status is None:
-            with Progress(run, first, total, progress) as bar:
+            with bar:
                 status = _drive(run, after(segments, run.done - first), tol, callback, bar, keeper, objectives)
         trace = Trace(keeper.points, objectives.all if objectives.later else None)
         result = _result(problem, run, trace, status, _epochs(run, run.done - first))
+        result = dataclasses.replace(result, progressive_loss=bar.progressive.value)
+        if problem.source is not None:
+            trace.evaluate()  # from the pass for the certificate, before the files change
         missed = status is Status.diverged or (tol is not None and status is Status.done)
         return _polished(problem, result, tol) if polish and not missed else result
 
@@ -220,7 +225,7 @@ def _drive(
             if not finite:
                 status = Status.diverged
                 break
-            snapshot = _snapshot(run, objectives, copies=callback is not None)
+            snapshot = _snapshot(run, objectives, copies=callback is not None, proves=tol is not None)
             if not (objectives.later or math.isfinite(snapshot.objective)):
                 status = Status.diverged
                 break
@@ -240,6 +245,8 @@ def _drive(
     except BaseException:
         keeper.write()
         raise
+    if objectives.later and run.problem.source is not None and status is not Status.diverged:
+        run.certify()  # before the objectives: both in one pass
     if not objectives.end_is_finite():
         status = Status.diverged
     if keeper.checkpoint is not None:
@@ -302,10 +309,13 @@ def advance(
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _snapshot(run: Run, objectives: Objectives, copies: bool) -> Snapshot:
+def _snapshot(run: Run, objectives: Objectives, copies: bool, proves: bool) -> Snapshot:
+    """The run at a point of the trace; if it ``proves`` its gap there, the same pass over a source does both."""
     problem, (w, v, _), (w_mean, v_mean), w_average = run.problem, run.point, run.means, run.answer
-    if problem.source is not None:
-        problem.loss_at(w, w_mean, w_average)  # all three in one pass over the files, and remembered
+    if problem.source is not None and not objectives.later:
+        problem.streamed_losses.want(w, w_mean, w_average)
+        if proves:
+            run.certify()
     objective, objective_mean = objectives.at(w, v, w_mean, v_mean)
     residual, monitor = float(np.linalg.norm(problem.residual(w, v))), run.monitor()
     if copies:  # for a callback, which may keep them

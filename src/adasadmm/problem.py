@@ -28,7 +28,7 @@ from .penalties.coupling import v_step
 from .penalties.gates import as_gamma, as_penalty, as_set
 from .sources import RawBlock, Source, blocks
 from .sources._calls import Memory, OnConvertedBlocks, OnSingleBlock, Work
-from .sources._sums import loss_levels, mean_losses
+from .sources._sums import StreamedLosses, levels_of_labels, loss_levels, requested_losses
 from .sources.blocks import Block, BlockConverter
 
 __all__ = ["Block", "Problem"]
@@ -43,7 +43,7 @@ DEPENDS_ON = {
     "last_A_transposed": {"A"},
     "value_at_zero": {"source", "rows", "loss", "A", "B", "b", "penalty"},
     "has_ridge": {"gamma"},
-    "_last_losses": {"source", "rows", "loss"},
+    "streamed_losses": {"source", "loss"},
     "_first_of_source": {"source", "loss"},
     "_loss_levels": {"source", "rows", "loss"},
     "column_sizes": {"rows", "A"},
@@ -130,7 +130,6 @@ class Problem:
     gamma: np.ndarray
     w_set: Any
     w_copy: slice | None  # where v holds a copy of w that lies inside w's set
-    _last_losses: dict[bytes, float] | None = None  # at the last points; for a source
 
     def __init__(
         self,
@@ -274,17 +273,26 @@ class Problem:
         return LastTransposedProduct(self.A)
 
     def loss_at(self, *points: np.ndarray) -> list[float]:
-        """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; for a source the last values are kept."""
+        """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; for a source they are kept."""
         if self.source is None:
-            known = self.last_products
-            return [float(losses.mean_value(self.loss, known.of(w), *self.rows[1:])) for w in points]
-        keys = [w.tobytes() for w in points]
-        if self._last_losses is None or not all(key in self._last_losses for key in keys):
-            self._last_losses = dict(zip(keys, self._loss_at(points), strict=True))
-        return [self._last_losses[key] for key in keys]
+            of = self.last_products.of
+            return [float(losses.mean_value(self.loss, of(w), *self.rows[1:])) for w in points]
+        known = self.streamed_losses
+        known.want(*points)
+        if known.request.points:
+            self._pass_for_losses()
+        return [found for w in points if (found := known.at(w)) is not None]
 
-    def _loss_at(self, points: Sequence[np.ndarray]) -> list[float]:
-        return sum(self.each(mean_losses, self.loss, self.n, points), np.zeros(len(points))).tolist()
+    def _pass_for_losses(self) -> None:
+        request = self.streamed_losses.request
+        found = sum(self.each(requested_losses, request), np.zeros(len(request.points) + 2))
+        self.streamed_losses.receive(found)
+
+    @functools.cached_property
+    def streamed_losses(self) -> StreamedLosses:
+        """The mean losses of the rows of a source that are known, and those that the next pass should find."""
+        levels = None if self.source.has_offset else levels_of_labels(self.source.summary, self.loss)
+        return StreamedLosses(self.loss, self.n, levels)
 
     @property
     def loss_at_zero(self) -> float:
@@ -299,6 +307,10 @@ class Problem:
     @functools.cached_property
     def _loss_levels(self) -> np.ndarray:
         """The mean loss at w = 0, and the least possible one; both in one pass."""
+        if self.source is not None:
+            if self.streamed_losses.levels is None:
+                self._pass_for_losses()
+            return self.streamed_losses.levels  # type: ignore[return-value]
         return sum(self.each(loss_levels, self.loss, self.n), np.zeros(2))
 
     @functools.cached_property

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import io
 import math
 import os
 import tempfile
+import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-__all__ = ["MOST_EXPANSION", "check_arrays", "check_writable", "most_unpacked", "write_whole"]
+__all__ = ["MOST_EXPANSION", "check_arrays", "check_writable", "most_unpacked", "write_whole", "written_whole"]
 
 MOST_EXPANSION = 200  # rows as text shrink to a tenth, perhaps to a thirtieth
+PART = ".part"  # the ending of a file that is being written
+ABANDONED = 60.0  # seconds after which an unlocked part is nobody's
 FREE = 2**26  # what may be unpacked in any case: it takes a second and little memory
 
 
@@ -22,12 +27,20 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
 
     Whatever happens on the way, a full disc or a killed process, the file is the old one or the new one.
     """
+    with written_whole(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file that replaces ``path`` if the block ends well, and vanishes if it does not."""
     path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    _remove_abandoned(path)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            _lock(file)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
@@ -35,10 +48,31 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)  # a full disc does not say which file it was
         raise
     _sync_folder(path.parent)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what killed processes left of this file: a part that no process has locked, and is not just made."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*{PART}"):
+        with contextlib.suppress(OSError):
+            if time.time() - part.stat().st_mtime > ABANDONED:
+                with part.open("rb") as file:
+                    if _lock(file):
+                        part.unlink()
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Lock a file until it is closed or the process ends; False if another process has it, or the system cannot."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def _umask() -> int:

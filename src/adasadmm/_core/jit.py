@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
 
 __all__ = [
+    "IS_COMPILED",
     "GenericFunction",
     "compiled",
     "entry_or",
@@ -43,6 +44,7 @@ __all__ = [
     "wrapper",
 ]
 
+IS_COMPILED = not config.DISABLE_JIT  # type: ignore[attr-defined]
 Function = TypeVar("Function", bound=Callable)
 
 
@@ -89,7 +91,7 @@ def inlined_sum(fn: Function) -> Function:
 def compiled(fn: Callable) -> Callable:
     """Compile a function at its first call, and keep the machine code on disk if a folder is writable."""
     kernel = njit(**_OPTIONS)(fn)
-    if not config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if IS_COMPILED:
         _keep_on_disk(kernel)
         _kernels.append(kernel)
     return kernel
@@ -159,7 +161,7 @@ def fortran(library: str, name: str, arguments: int) -> Callable[..., None]:
     """
     address = get_cython_function_address(f"scipy.linalg.cython_{library}", name)
     by_address = ctypes.CFUNCTYPE(None, *[ctypes.c_size_t] * arguments)(address)
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if not IS_COMPILED:
         return by_address
     try:
         routine = types.ExternalFunction(f"adasadmm_{name}", types.void(*[types.uintp] * arguments))
@@ -221,7 +223,7 @@ def _is_compiled_for(cls: type) -> bool:
 
 def _forget_compiled() -> None:
     """Discard code compiled with an implementation that has just been replaced (a notebook cell run again)."""
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if not IS_COMPILED:
         return
     try:
         from numba.core.registry import cpu_target  # private, like four names below

@@ -35,11 +35,11 @@ class Objectives:
     ----------
     problem : Problem
     later : bool
-        Keep the points instead of evaluating them. Needs rows in memory.
+        Keep the points instead of evaluating them. Of a source, the pass for the certificate then evaluates them all.
     """
 
     def __init__(self, problem: Problem, later: bool) -> None:
-        self.problem, self.later = problem, later and problem.source is None
+        self.problem, self.later = problem, later
         self._found: list[tuple[float, float]] = []
         self._waiting: list[Iterates] = []
 
@@ -50,7 +50,10 @@ class Objectives:
         kept = w.copy(), v.copy()
         means = kept if w_mean is w else (w_mean.copy(), v_mean.copy())
         self._waiting.append(Iterates(*kept, *means))
-        if sum(map(len, self._waiting[0])) * len(self._waiting) > max(MOST_KEPT, matrices.size(self.problem.rows.X)):
+        of_rows = 0 if self.problem.source is not None else matrices.size(self.problem.rows.X)
+        if self.problem.source is not None:
+            self.problem.streamed_losses.want(kept[0], means[0])
+        if sum(map(len, self._waiting[0])) * len(self._waiting) > max(MOST_KEPT, of_rows):
             self.all()
         return math.nan, math.nan
 

@@ -58,15 +58,15 @@ def certify(
     True
     """
     each = problem.each if each is None else each
-    primal = primal_value(problem, w, v)
     if problem.source is None:
         (s,) = [slopes] if isinstance(slopes, np.ndarray) else each(slopes)  # rows in memory are one block
         dual = duality.dual_value(problem, w, s, theta)
     elif callable(slopes):
+        problem.streamed_losses.want(w)  # the pass for the dual value finds the primal one as well
         dual = streamed.dual_value(problem, w, slopes, theta, each)
     else:
         raise TypeError("slopes must be a function of a block where the rows are not in memory")
-    return duality.certificate(problem, (w, v), primal, dual)
+    return duality.certificate(problem, (w, v), primal_value(problem, w, v), dual)
 
 
 class BestDual:

@@ -4,23 +4,29 @@ As in `duality`, but s is a function of a block, and only one repair is possible
 (an intercept: no ridge, no row of A), ``X'(c s)/n`` must vanish there. Rows push it up or down; the slopes of the
 stronger side are scaled down until both sides balance. The domains of the conjugates are convex and contain 0, so the
 result is a dual point. With several free coordinates the only dual point known is 0.
+
+How far to scale is known only after the pass. The conjugates are convex, so between two fractions of the slopes at
+which they are known their chord bounds them from above, and the dual value from below: one pass is enough.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .. import losses
 from ..linalg import matrices, products
 from ..problem import Block, Problem
+from ..sources._sums import Request, requested_losses
 from .domains import bounds_of, inside, into_domain, largest_scale
 from .duality import NO_DUAL_POINT, Dual, missing_conjugate, total
 
 __all__ = ["BlockSlopes", "Each", "dual_value"]
+
+FRACTIONS = np.array([0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0])  # of the slopes of one side
 
 Each = Callable[..., Iterable[Any]]  # calls function(block, remembered, *common) for each block, as `Problem.each` does
 
@@ -43,42 +49,67 @@ def dual_value(problem: Problem, w: np.ndarray, slopes: BlockSlopes, theta: np.n
         return Dual(-math.inf, math.nan, NO_DUAL_POINT)
     bounds = bounds_of(problem)
     free, of_A = bounds.unbounded, problem.times_A_transposed(theta)
-    pulls, conjugates = _sums(problem, each, slopes, free, np.full(2, scale))
+    pulls, conjugates = _sums(problem, each, Sides(problem.loss, problem.n, slopes, free, scale))
     factors = _balance(pulls[:, free], of_A[free])
     if factors is None:
         theta, of_A, factors = np.zeros_like(theta), np.zeros_like(of_A), np.zeros(2)
-    if (factors != 1.0).any():
-        _, conjugates = _sums(problem, each, slopes, free, scale * factors)
     q = factors @ pulls - of_A
     residual = float(np.linalg.norm(q + problem.gamma * w))
     q[free] = 0.0
-    return total(problem, conjugates, theta, q, residual, bounds)
+    conjugate = sum(float(np.interp(factor, FRACTIONS, side)) for factor, side in zip(factors, conjugates, strict=True))
+    return total(problem, conjugate, theta, q, residual, bounds)
 
 
-def _sums(
-    problem: Problem, each: Each, slopes: BlockSlopes, free: np.ndarray, factors: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """``X'(c s)/n`` of the rows that push the free coordinate up and of all others, and the mean conjugate."""
-    pulls, conjugates = np.zeros((2, problem.d)), 0.0
-    for pull, conjugate in each(dual_sums, problem.loss, problem.n, slopes, free, factors):
-        pulls += pull
-        conjugates += conjugate
+class Sides(NamedTuple):
+    """The slopes of the rows, times a scale, on two sides: rows that push the free coordinate up, and all others."""
+
+    loss: Any
+    n: int
+    slopes: BlockSlopes
+    free: np.ndarray
+    scale: float
+
+
+def _sums(problem: Problem, each: Each, sides: Sides) -> tuple[np.ndarray, np.ndarray]:
+    """``X'(c s)/n`` of each side, and the mean conjugate of each side at each of `FRACTIONS` of its slopes.
+
+    The same pass finds the losses that are wanted.
+    """
+    request = problem.streamed_losses.request
+    pulls, conjugates, found = (
+        np.zeros((2, problem.d)),
+        np.zeros((2, len(FRACTIONS))),
+        np.zeros(len(request.points) + 2),
+    )
+    for of_block in each(dual_sums, sides, request):
+        for sums, more in zip((pulls, conjugates, found), of_block, strict=True):
+            sums += more
+    problem.streamed_losses.receive(found)
     return pulls, conjugates
 
 
 def dual_sums(
-    block: Block, remembered: dict, loss: Any, n: int, slopes: BlockSlopes, free: np.ndarray, factors: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """The contribution of one block to these sums."""
+    block: Block, remembered: dict, sides: Sides, request: Request
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The contribution of one block to these sums, and to the losses that are wanted."""
+    loss, n, slopes, free, scale = sides
     s = slopes(block, remembered).copy()
     low, high = np.empty((2, len(s)))
     losses.clip_to_domain(loss, s, block.y, low, high)
+    s *= scale
     up = s * _free_column(block, free) > 0.0
-    s *= np.where(up, *factors)
-    pulls = np.empty((2, len(free)))
-    for pull, group in zip(pulls, (up, ~up), strict=True):
-        products.transposed_product(block.X, np.where(group, block.c * s, 0.0) / n, pull)
-    return pulls, len(s) / n * float(losses.mean_conjugate(loss, s, block.y, block.c))
+    pulls, conjugates = np.zeros((2, len(free))), np.zeros((2, len(FRACTIONS)))
+    for k, group in enumerate((up, ~up)):
+        if not group.any():
+            continue
+        products.transposed_product(block.X, np.where(group, block.c * s, 0.0) / n, pulls[k])
+        of_group = s[group], block.y[group], block.c[group]
+        conjugates[k] = [len(of_group[0]) / n * _mean_conjugate(loss, share, *of_group) for share in FRACTIONS]
+    return pulls, conjugates, requested_losses(block, remembered, request)
+
+
+def _mean_conjugate(loss: Any, share: float, s: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
+    return float(losses.mean_conjugate(loss, share * s, y, c))
 
 
 def _free_column(block: Block, free: np.ndarray) -> np.ndarray:

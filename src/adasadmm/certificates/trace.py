@@ -205,6 +205,9 @@ class Result:
         Epochs of this call. The trace also counts those of the run that ``start`` holds.
     certificate : Certificate or None
         Bounds of the optimum, for ``w_average``.
+    progressive_loss : float or None
+        Of a stochastic solver on a source: the mean loss of the rows of the first pass, each predicted before it was
+        used. It estimates the loss of new rows without holding any out.
 
     Examples
     --------
@@ -232,6 +235,7 @@ class Result:
     status: Status
     epochs: float
     certified: Certificate | None = dataclasses.field(default=None, repr=False)
+    progressive_loss: float | None = None
     run: Any = dataclasses.field(default=None, repr=False)  # the state from which `start` continues
 
     @functools.cached_property

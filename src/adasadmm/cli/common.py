@@ -48,6 +48,7 @@ OPTIONS = {
     "data_dir": ("--data-dir", "data_dir"),
     "n_features": ("--n-features", "n_features"),
     "most_expansion": ("--most-expansion", "most_expansion"),
+    "zero_based is True": ("--zero-based is given", "zero_based"),
 }
 
 
@@ -225,10 +226,12 @@ def print_figures(figures: dict[str, Any], as_json: bool) -> None:
         print(json.dumps(figures))
         return
     for name, value in figures.items():
-        if isinstance(value, dict):
+        if value is None:
+            value = "no useful bound"
+        elif isinstance(value, dict):
             value = ", ".join(f"{key} {number:,.6g}" for key, number in value.items())
         elif isinstance(value, list):  # one number per class
-            value = ", ".join("none" if number is None else f"{number:.6g}" for number in value)
+            value = ", ".join("no useful bound" if number is None else f"{number:.6g}" for number in value)
         elif isinstance(value, float):
             value = f"{value:.6g}"
         elif isinstance(value, int):

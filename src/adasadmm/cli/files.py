@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from .common import (
     open_output,
     print_figures,
 )
-from .rows import add_reading, add_scale, check_scale, feature_names, guarded, source_of
+from .rows import add_reading, add_scale, guarded, source_of
 
 __all__ = ["add_commands"]
 
@@ -35,35 +36,47 @@ def _add_predict(commands: Commands) -> None:
         "predict",
         guarded(_predict),
         help="predict with a saved model, for files of any size or standard input",
-        about="Write one line per row: the prediction and, for a classifier, its scores. With --on-bad-row skip, the "
-        "line of an unreadable row is empty.",
+        about="Write a CSV file with one line per row: the prediction and, for a classifier, its scores. With "
+        "--on-bad-row skip, the line of an unreadable row is empty. A text that a spreadsheet would take for a formula "
+        "(it starts with =, +, - or @ and is not a number) gets an apostrophe in front.",
         examples=[
             "adasadmm predict m.skops new.csv --out predictions.csv",
+            "adasadmm predict m.skops new.csv --proba --keep id,date --out predictions.csv",
             "adasadmm predict m.skops 'parts/*.parquet' | head",
         ],
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="file written by adasadmm fit --model")
     add_reading(parser, fitted=True)
+    parser.add_argument("--proba", action="store_true", help="probabilities instead of scores (--loss logistic)")
+    parser.add_argument("--keep", metavar="A,B", help="columns of the rows to write before the predictions")
     parser.add_argument("--out", default="-", metavar="OUT", help="CSV file of predictions (default: standard output)")
 
 
 def _predict(options: argparse.Namespace) -> int:
     from ..models import load_model
-    from . import stream
+    from . import models, predict, stream
 
     model = load_model(options.model, most_expansion=options.most_expansion)
+    kept = [] if options.keep is None else options.keep.split(",")
+    writer = predict.Predictions(model, options.proba, kept)
     if options.on_bad_row == "skip":
         options.on_bad_row = "mark"  # one line per row, empty if the row cannot be read
     if options.files == ["-"]:
+        if kept:
+            raise Wrong("--keep names columns: svmlight lines have none; use CSV, Parquet or Arrow files")
         pieces = stream.pieces(sys.stdin.buffer, options, model.n_features_in_)
     else:
-        names = feature_names(model) if options.columns is None else options.columns.split(",")
+        names = models.feature_names(model) if options.columns is None else options.columns.split(",")
         source = source_of(
             options.files, options, features=model.n_features_in_, names=names, target=options.target or False
         )
+        if kept:
+            if not hasattr(source, "keep"):
+                raise Wrong("--keep names columns: svmlight files have none; use CSV, Parquet or Arrow files")
+            source.keep(kept)
         pieces = source.raw_blocks()
     with open_output(options.out) as file:
-        stream.predictions(model, pieces, file)
+        writer.write(pieces, file)
     return 0
 
 
@@ -93,8 +106,7 @@ def _add_graph(commands: Commands) -> None:
 
 
 def _graph(options: argparse.Namespace) -> int:
-    from .. import graphs
-    from . import memory
+    from .. import graphs, sources
 
     if options.graph == "knn" and (options.edges or options.penalty):
         raise Wrong("--edges and --penalty need --graph glasso")
@@ -102,13 +114,12 @@ def _graph(options: argparse.Namespace) -> int:
         check_file(Path(options.out), "--out")
     source = source_of(options.files, options, target=options.target or False)
     settings = {} if options.graph == "knn" else {"edges": options.edges, "penalty": options.penalty}
-    if options.scale:
-        check_scale(source)
-    graph = getattr(graphs, options.graph)(memory.scaled(source) if options.scale else source, **settings)
+    graph = getattr(graphs, options.graph)(sources.scaled(source) if options.scale else source, **settings)
     names = source.feature_names or range(source.shape[1])
     with open_output(options.out) as file:
-        file.write("source,target\n")
-        file.writelines(f"{names[i]},{names[j]}\n" for i, j in graph.edges.tolist())
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(["source", "target"])
+        lines.writerows((names[i], names[j]) for i, j in graph.edges.tolist())
     print_figures({"rows": source.shape[0], "features": source.shape[1], "edges": graph.n_edges}, options.json)
     for note in () if options.quiet else graph.notes:
         print(note, file=sys.stderr)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .common import (
     Commands,
@@ -24,7 +23,7 @@ from .common import (
     print_figures,
     share,
 )
-from .rows import add_reading, add_scale, check_scale, feature_names, guarded, rows, source_of
+from .rows import add_reading, add_scale, guarded, rows, source_of
 from .search import check_search, chosen, path_file, strength_or_cv
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from .. import Checkpoint
     from ..sources import Source
-    from .memory import Fitted, Model
+    from .models import Model
 
 __all__ = ["add_commands"]
 
@@ -110,7 +109,8 @@ def _add_solver_options(parser: Parser) -> None:
         choices=Registered("SOLVERS", "auto"),
         metavar="SOLVER",
         help="%(choices)s (default: auto). If the rows fit in memory, auto runs until the relative duality gap is at "
-        "most --tol; it is ada-diag if they do not, come from standard input, or --epochs is given",
+        "most --tol; it is ada-diag if they do not, come from standard input, or --epochs is given. They fit if they "
+        "take at most a quarter of the memory",
     )
     parser.add_argument(
         "--tol",
@@ -128,6 +128,9 @@ def _add_solver_options(parser: Parser) -> None:
         "--seed", type=int, default=0, metavar="N", help="random seed for the order of blocks and rows (default: 0)"
     )
     parser.add_argument("--checkpoint", type=Path, metavar="DIR", help="save to DIR every 60 s and on Ctrl-C")
+    parser.add_argument(
+        "--checkpoint-every", type=not_negative, metavar="SECONDS", help="time between two saves (default: 60)"
+    )
     parser.add_argument("--resume", action="store_true", help="resume the run saved in --checkpoint, if there is one")
     parser.add_argument(
         "--scheduler", metavar="ADDRESS", help="Dask scheduler, tcp://host:port; workers read the files"
@@ -138,10 +141,8 @@ def _add_solver_options(parser: Parser) -> None:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from .. import Checkpoint
     from ..models import save_model
-    from . import stream
-    from .memory import last_step
+    from . import models, stream
 
     _check_fit(options)
     check_file(options.model, "--model")
@@ -151,39 +152,39 @@ def _fit(options: argparse.Namespace) -> int:
     if options.files == ["-"]:
         fitted, figures = model, stream.learn(model, sys.stdin.buffer, options)
     else:
-        checkpoint = None if options.checkpoint is None else Checkpoint(options.checkpoint)
         with rows(options) as source:
-            fitted = _fitted(model, source, options, checkpoint, options.resume)
-            found = source.summary
-        figures = {
-            "rows": found.rows,
-            "features": found.features,
-            "skipped": found.skipped,
-            "iterations" if _iterates(model) else "epochs": int(model.n_iter_),
-            "objective": _objective(model),
-            "relative_gap": _as_json(model.dual_gap_),
-            "seconds": _seconds(model),
-        }
+            fitted = models.fitted(model, source, options.scale, _checkpoint(options), options.resume)
+            figures = _figures(model, source)
     figures |= {"edges": len(model.graph_), "model": str(options.model)}
     if options.valid:
-        valid = source_of(options.valid, options, features=model.n_features_in_, names=feature_names(model))
+        names = models.feature_names(fitted)
+        valid = source_of(options.valid, options, features=model.n_features_in_, names=names)
         figures["valid"] = stream.judge(fitted, valid)
     if options.alpha == "cv":
-        figures |= chosen(last_step(fitted), options.model)
+        figures |= chosen(models.last_step(fitted), options.model)
     save_model(fitted, options.model)
     print_figures(figures, options.json)
     return 0
 
 
+def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
+    from .. import Checkpoint
+
+    every = {} if options.checkpoint_every is None else {"every": options.checkpoint_every}
+    return None if options.checkpoint is None else Checkpoint(options.checkpoint, **every)
+
+
 def _check_fit(options: argparse.Namespace) -> None:
     """Reject options that contradict each other, and a missing package, before any row is read."""
     check_search(options)
-    if options.files == ["-"] and (options.checkpoint or options.scheduler or options.scale):
-        raise Wrong("--checkpoint, --scheduler and --scale need files: standard input can be read only once")
+    if options.files == ["-"] and (options.checkpoint or options.scheduler or options.scale or options.cache):
+        raise Wrong("--checkpoint, --scheduler, --scale and --cache need files: standard input can be read only once")
     if options.resume and options.checkpoint is None:
         raise Wrong("--resume needs --checkpoint DIR, the folder of the run to resume")
-    if options.scheduler is not None and options.scale:
-        raise Wrong("--scale does not work with --scheduler: scale the files first")
+    if options.checkpoint_every is not None and options.checkpoint is None:
+        raise Wrong("--checkpoint-every needs --checkpoint DIR, the folder to save to")
+    if options.scheduler is not None and options.cache is not None:
+        raise Wrong("--cache does not work with --scheduler: the workers keep the rows in memory")
     if find_spec("skops") is None:
         raise Failed('models are saved by skops: pip install "adasadmm[cli]"')
 
@@ -235,43 +236,33 @@ def _graph_of(text: str) -> str | tuple[str | int, ...]:
     return text
 
 
-def _fitted(
-    model: Model, source: Source, options: argparse.Namespace, checkpoint: Checkpoint | None, resume: bool
-) -> Fitted:
-    """Fit the model to a source: in memory if the rows fit there and no option forbids it."""
-    from . import memory
-
-    memory.check_targets(model, source)
-    if options.scheduler is not None:
-        return model.fit(source, checkpoint=checkpoint, resume=resume)
-    if options.scale:
-        check_scale(source)
-    if options.alpha == "cv" and not memory.fits_in_memory(source):
-        raise Wrong("--alpha cv needs rows that fit in memory: choose alpha on a sample of the rows")
-    if options.scale or options.alpha == "cv" or (_wants_memory(model) and memory.fits_in_memory(source)):
-        return memory.fit_in_memory(model, source, options.scale, checkpoint, resume)
-    if model.solver == "auto":
-        model.set_params(solver="ada-diag", max_iter=2)
-    return model.fit(source, checkpoint=checkpoint, resume=resume)
-
-
-def _wants_memory(model: Model) -> bool:
-    """Whether the solver is chosen for the rows at hand, or cannot read them from a stream."""
-    from ..registry import SOLVERS, Tuning
-
-    name = str(model.solver)  # the command line chooses solvers by name
-    return name == "auto" or not SOLVERS[name](Tuning()).takes_streams
-
-
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def _iterates(model: Model) -> bool:
-    """Whether ``n_iter_`` counts iterations over all rows rather than epochs."""
-    from ..registry import SOLVERS, Tuning
+def _figures(model: Model, source: Source) -> dict[str, Any]:
+    """The figures of a fit; each of them belongs to the model that is saved."""
+    found, (place, reason) = source.summary, model._place
+    solvers = model.solver_ if isinstance(model.solver_, list) else [model.solver_]
+    iterates = solvers[0].uses_all_rows
+    return {
+        "rows": found.rows,
+        "features": found.features,
+        "skipped": found.skipped,
+        "place": place,
+        "reason": reason,
+        "solver": type(solvers[0]).__name__,
+        "iterations" if iterates else "epochs": int(model.n_iter_),
+        "objective": _objective(model),
+        "relative_gap": _useful(model.dual_gap_),
+        "seconds": _seconds(model),
+        **_progressive(model),
+    }
 
-    name = str(model.solver)  # the command line chooses solvers by name
-    return name == "auto" or SOLVERS[name](Tuning()).uses_all_rows
+
+def _progressive(model: Model) -> dict[str, Any]:
+    """The mean loss of each row of the first pass before it was used; one per class if there are several."""
+    found = model._progressive
+    return {} if found is None else {"progressive_loss": found[0] if len(found) == 1 else found}
 
 
 def _objective(model: Model) -> float | list[float]:
@@ -285,8 +276,9 @@ def _seconds(model: Model) -> float:
     return sum(float(trace["seconds"][-1]) for trace in traces if len(trace["seconds"]))
 
 
-def _as_json(gap: float | np.ndarray) -> float | list[float | None] | None:
-    """Convert a gap, or one per class, to JSON, which has no infinity: None stands for it."""
-    if isinstance(gap, (int, float)):
-        return float(gap) if math.isfinite(gap) else None
-    return [one if math.isfinite(one) else None for one in gap.tolist()]
+def _useful(gap: float | np.ndarray) -> float | list[float | None] | None:
+    """Convert a gap, or one per class; None stands for a bound that says nothing, and for infinity."""
+    from ..estimators._summary import NO_BOUND
+
+    found = [max(float(one), 0.0) if one < NO_BOUND else None for one in ([gap] if isinstance(gap, float) else gap)]
+    return found[0] if isinstance(gap, float) else found

@@ -6,18 +6,22 @@ import argparse
 import contextlib
 import warnings
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core.files import MOST_EXPANSION
-from .common import Failed, Parser, Run, Wrong, count
+from .common import Failed, Parser, Run, Wrong, check_file, count
 
 if TYPE_CHECKING:
     from ..sources import Source
-    from .memory import Fitted
 
-__all__ = ["add_reading", "add_scale", "check_scale", "feature_names", "guarded", "rows", "source_of"]
+__all__ = ["add_reading", "add_scale", "guarded", "rows", "source_of"]
 
-REMEDIES = {"drop": "--drop A,B to ignore columns", "n_features": "--n-features N to set the number of features"}
+REMEDIES = {
+    "drop": "--drop A,B to ignore columns",
+    "n_features": "--n-features N to set the number of features",
+    "zero_based": "--zero-based if indices start at 0",
+}
 FILES = (
     "svmlight text (plain, .gz or .bz2), .csv, .parquet or .arrow: files, globs or folders, or - for svmlight lines "
     "from standard input"
@@ -33,6 +37,8 @@ def add_reading(parser: Parser, fitted: bool = False) -> None:
     parser.add_argument("--columns", metavar="A,B", help="feature columns (default: all other columns)")
     if not fitted:
         parser.add_argument("--drop", metavar="A,B", help="columns to ignore")
+        cache = "keep the rows in a binary file, which later passes and runs read much faster than text"
+        parser.add_argument("--cache", metavar="FILE", help=cache)
         features = "svmlight: number of features (default: determined by a scan)"
         parser.add_argument("--n-features", type=count, metavar="N", help=features)
     parser.add_argument("--zero-based", action="store_true", help="svmlight: indices start at 0 instead of 1")
@@ -54,6 +60,7 @@ def guarded(command: Run) -> Run:
     """Turn errors in the user's files and options into one-line messages with a remedy."""
 
     def run(options: argparse.Namespace) -> int:
+        from ..checkpoints import CheckpointError
         from ..models import ModelError
         from ..sources import BadRow
 
@@ -67,7 +74,8 @@ def guarded(command: Run) -> Run:
                 remedies = [REMEDIES[error.remedy]] if error.remedy and hasattr(options, error.remedy) else []
                 remedies.append("--on-bad-row skip to skip such rows")
                 raise Failed(f"{error}; use {' or '.join(remedies)}") from None
-            raise (Failed if isinstance(error, ModelError) else Wrong)(str(error)) from None
+            cannot_write = isinstance(error, CheckpointError) and isinstance(error.__cause__, OSError)
+            raise (Failed if cannot_write or isinstance(error, ModelError) else Wrong)(str(error)) from None
 
     return run
 
@@ -100,6 +108,9 @@ def source_of(
     source = sources.open(files, **settings)
     if features is not None and source.n_features != features:
         raise Wrong(f"{source!r} has {source.n_features} features, but the model has {features}")
+    if files is options.files and getattr(options, "cache", None) is not None:
+        check_file(Path(options.cache), "--cache")
+        source = sources.cached(source, options.cache)
     if options.on_bad_row != "stop" and scan:
         source.summary  # a scan counts the rows that will be skipped, and warns
     return source
@@ -128,20 +139,3 @@ def _columns(options: argparse.Namespace) -> Sequence[str] | None:
     if options.columns is None:
         return dropped
     return [name for name in options.columns.split(",") if name not in (dropped or ())]
-
-
-def feature_names(model: Fitted) -> list[str] | None:
-    """Return the feature names that a model was fitted with, or None if they had no names."""
-    from .memory import last_step
-
-    names = getattr(last_step(model), "feature_names_in_", None)
-    return None if names is None else list(names)
-
-
-def check_scale(source: Source) -> None:
-    """Raise `Wrong` if the rows to standardise do not fit in memory."""
-    from . import memory
-
-    if not memory.fits_in_memory(source):
-        limit = f"at most {memory.MOST_ENTRIES:,} numbers"
-        raise Wrong(f"--scale needs rows that fit in memory, {limit}: scale the files first")

@@ -1,12 +1,12 @@
-"""Block by block: learning from standard input, validation, prediction."""
+"""Block by block: learning from standard input, and validation."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, TextIO
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -18,9 +18,9 @@ from ..linalg.matrices import plain
 from ..sources import Faults, RawBlock, Source, SourceError
 from ..sources._svmlight import SvmlightSource
 from ..sources._text import chunks_of_lines
-from .memory import Fitted, Model, last_step, scaled_rows
+from .models import Fitted, Model, last_step, scaled_rows
 
-__all__ = ["judge", "learn", "pieces", "predictions"]
+__all__ = ["judge", "learn", "pieces"]
 
 BLOCK = 1000  # rows of a stream per call of partial_fit
 STREAM = "standard input"
@@ -124,36 +124,6 @@ def judge(model: Fitted, source: Source) -> dict[str, float]:
             raise SourceError(f"{piece.place} has no targets")
         score.add(_predicting.scores(linear, scaled_rows(model, plain(piece.X)), piece.offset), piece.y)
     return score.figures()
-
-
-def predictions(model: Fitted, blocks: Iterable[RawBlock], file: TextIO) -> None:
-    """Write one line per row: the prediction and, for a classifier, the scores; empty for an unreadable row."""
-    classifies = is_classifier(model)
-    several = classifies and len(model.classes_) > 2
-    names = [f"score_{label}" for label in model.classes_] if several else ["score"] * classifies
-    file.write(",".join(["prediction", *names]) + "\n")
-    empty = "," * len(names) or '""'
-    for piece in blocks:
-        lines = _lines(model, piece, classifies) if piece.X.shape[0] else []
-        written = 0
-        for gap in piece.gaps:
-            file.writelines(line + "\n" for line in (*lines[written:gap], empty))
-            written = gap
-        file.writelines(line + "\n" for line in lines[written:])
-
-
-def _lines(model: Fitted, piece: RawBlock, classifies: bool) -> list[str]:
-    linear, X = last_step(model), scaled_rows(model, plain(piece.X))
-    known = {} if piece.offset is None else {"offset": piece.offset}
-    guessed = linear.predict(X, **known).tolist()
-    scores: list[list[float]] = [[]] * len(guessed)
-    if classifies:
-        scores = np.reshape(linear.decision_function(X, **known), (len(guessed), -1)).tolist()
-    return [",".join(map(_text, [one, *more])) for one, more in zip(guessed, scores, strict=True)]
-
-
-def _text(value: object) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def _check_labels(y: np.ndarray, classes: np.ndarray | None) -> None:

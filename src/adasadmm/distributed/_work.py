@@ -56,7 +56,7 @@ def _stacked(blocks: Sequence[RawBlock]) -> RawBlock:
     """The blocks of a partition as one block; a partition without rows is an empty block."""
     if not blocks:
         return RawBlock(matrices.as_rows(np.empty((0, 0))), None, None, "a partition without rows")
-    Xs, ys, weights, places, gaps, offsets = zip(*blocks, strict=True)
+    Xs, ys, weights, places, gaps, offsets, _ = zip(*blocks, strict=True)
     y, weight, offset = (None if values[0] is None else np.concatenate(values) for values in (ys, weights, offsets))
     first_rows = np.cumsum([0, *(X.shape[0] for X in Xs[:-1])]).tolist()
     all_gaps = tuple(first + gap for first, own in zip(first_rows, gaps, strict=True) for gap in own)

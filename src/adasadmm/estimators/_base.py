@@ -36,6 +36,7 @@ from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._constraints import Limits, limits_of
 from ._fitting import Fit
 from ._judged import Judged
+from ._rows import place_of
 from ._structure import Structure, extended, with_strength
 from ._summary import describe
 from ._types import BoundsLike, Eta, LossLike, MatrixLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
@@ -110,6 +111,7 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
     _rows_seen: int
     _run: list[Run] | None
     _objectives: list[float]
+    _place: tuple[str, ...]  # a `Place`, only if the rows came from a source
 
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [NOT_NEGATIVE, None],
@@ -213,6 +215,11 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         self._set_fitted(fits)
         return fits
 
+    def _places(self, source: Source) -> bool:
+        """Decide where the rows of a source are solved, and keep the reason; whether they are to be loaded."""
+        self._place = tuple(place_of(source, self.solver))  # a plain tuple, which skops can save
+        return self._place[0] == "memory"
+
     def _know_features(self, source: Source) -> None:
         """Set the attributes that scikit-learn derives from X: the number and the names of the features."""
         self.n_features_in_ = source.shape[1]
@@ -268,6 +275,8 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         gaps = [math.inf if (c := fit.result.certificate) is None else c.relative_gap for fit in fits]
         self.n_iter_ = max(1, math.ceil(max(fit.result.epochs for fit in fits)))
         self.dual_gap_ = gaps[0] if len(fits) == 1 else np.array(gaps)
+        progressive = [fit.result.progressive_loss for fit in fits]
+        self._progressive = None if None in progressive else progressive
         statuses = [fit.result.status for fit in fits]
         self.status_ = statuses[0] if len(fits) == 1 else statuses
         self.trace_ = _fitting.merged_trace(fits)
@@ -351,7 +360,7 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
         self._run, self._rows_seen = [run.fork(None) for run in runs], rows_seen
         of_fit = ("dual_gap_", "status_", "trace_", "solver_", "solver_reason_", "_objectives", "_fused_exactly")
-        again = ("coef_penalized_", "intercept_penalized_", "_criteria", "_judgements")
+        again = ("_place", "_progressive", "coef_penalized_", "intercept_penalized_", "_criteria", "_judgements")
         for name in (*of_fit, *again):  # of an earlier fit with other coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1

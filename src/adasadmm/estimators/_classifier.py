@@ -24,6 +24,7 @@ from ..sources import Source, SourceError
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
+from ._rows import load
 from ._types import MatrixLike, PerRow, RowsLike, ValidRows
 
 __all__ = ["LinearClassifier"]
@@ -77,7 +78,9 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or Source
             Features. A source (`adasadmm.sources`) includes the targets and the weights. A Dask array or data frame,
-            with y of the same kind, is fitted on the workers of the current client (`adasadmm.distributed`).
+            with y of the same kind, is distributed over the workers of the current client (`adasadmm.distributed`).
+            Rows of either kind are loaded if they fit in a quarter of the memory, unless ``solver`` names a solver that
+            can stream; otherwise they stay where they are, and are read block by block.
         y : array-like of shape (n,), default=None
             Class labels: numbers, strings or booleans. None only if X is a source.
         sample_weight : array-like of shape (n,), default=None
@@ -103,6 +106,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             if any(given is not None for given in (y, sample_weight, offset)):
                 raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
             return self._fit_source(X, checkpoint, resume)
+        self.__dict__.pop("_place", None)
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)
@@ -127,6 +131,10 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             classes = {"classes": self.classes_, "y": self.classes_, "sample_weight": share}
             weights = WeightOfClass(self.classes_, compute_class_weight(self.class_weight, **classes))
         self._know_features(source)
+        if self._places(source):
+            X, y, weight, offset, _ = load(source)
+            self._fit(X, self._targets(y), self._per_row(X, y, weight, offset), checkpoint, resume)
+            return self
         views = [source.view(SignOf(label), weights) for label in self._positive()]
         self._fit(source, views, PerRow(), checkpoint, resume)
         return self

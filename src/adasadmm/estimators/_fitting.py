@@ -111,7 +111,9 @@ def fit_one(
 
     attempts = Attempts(estimator.tol)
     for choice in in_turn:
-        settings = _solve_settings(estimator, choice.solver, auto)
+        settings = _solve_settings(estimator, choice.solver, auto and not streaming)
+        if auto and streaming and estimator.max_iter is None:
+            settings["epochs"] = choice.solver.default_epochs  # each one reads all rows again
         if attempts.last is None:  # only the first run is saved
             settings |= {"start": start, "checkpoint": checkpoint, "resume": resume}
         else:
@@ -145,7 +147,8 @@ def _finished(estimator: Parameters, problem: Problem, result: Result, choice: C
     auto, reached = is_auto(estimator.solver), gap_of(result) <= estimator.tol
     if auto and not reached and problem.source is None:
         result = null_unless_better(problem, result, estimator.fit_intercept)
-    converged = not auto or gap_of(result) <= estimator.tol  # the null model may be the optimum
+    streaming = problem.source is not None and not problem.on_workers
+    converged = not auto or streaming or gap_of(result) <= estimator.tol  # the null model may be the optimum
     fused = False
     if reached and (exact or estimator.refit != "none"):
         result, fused = with_exact_structure(problem, result, estimator.tol)

@@ -23,7 +23,7 @@ from ..problem import Problem
 from ..sources import Source
 from . import _fitting
 from ._base import LinearModel
-from ._loaded import loaded
+from ._rows import load_for_search
 from ._search import Combination, Search, Selected, admitted, folds_of, parameters, ranks, selected
 from ._structure import Structure
 from ._types import Folds, MatrixLike, PerRow, RowsLike, ScoringLike, ValidRows
@@ -117,7 +117,7 @@ class PathCV(LinearModel):
             if any(given is not None for given in (y, sample_weight, offset)):
                 raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
             source = X
-            X, y, sample_weight, offset, partition = loaded(source)
+            X, y, sample_weight, offset, partition = load_for_search(source)
             self._by_partition = groups is None and len(source) > 1
             groups = partition if groups is None else groups
         try:

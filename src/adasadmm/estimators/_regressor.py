@@ -20,6 +20,7 @@ from ..sources import Source
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
+from ._rows import load
 from ._types import MatrixLike, PerRow, RowsLike, ValidRows
 
 __all__ = ["LinearRegressor"]
@@ -51,7 +52,9 @@ class LinearRegressor(RegressorMixin, LinearModel):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or Source
             Features. A source (`adasadmm.sources`) includes the targets and the weights. A Dask array or data frame,
-            with y of the same kind, is fitted on the workers of the current client (`adasadmm.distributed`).
+            with y of the same kind, is distributed over the workers of the current client (`adasadmm.distributed`).
+            Rows of either kind are loaded if they fit in a quarter of the memory, unless ``solver`` names a solver that
+            can stream; otherwise they stay where they are, and are read block by block.
         y : array-like of shape (n,), default=None
             Targets. None only if X is a source.
         sample_weight : array-like of shape (n,), default=None
@@ -77,8 +80,14 @@ class LinearRegressor(RegressorMixin, LinearModel):
             if any(given is not None for given in (y, sample_weight, offset)):
                 raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
             self._know_features(X)
-            self._fit(X, [X], PerRow(), checkpoint, resume)
+            if not self._places(X):
+                self._fit(X, [X], PerRow(), checkpoint, resume)
+                return self
+            loaded = load(X)
+            target, per_row = loaded.y.astype(np.float64), self._per_row(loaded.X, loaded.weight, loaded.offset)
+            self._fit(loaded.X, [target], per_row, checkpoint, resume)
             return self
+        self.__dict__.pop("_place", None)
         rows, target = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, multi_output=False
         )

@@ -8,7 +8,9 @@ import numpy as np
 
 from ._types import FittedModel
 
-__all__ = ["describe"]
+__all__ = ["NO_BOUND", "describe"]
+
+NO_BOUND = 1.0  # a relative gap from which on the bound is below the least possible loss
 
 
 def describe(model: FittedModel) -> str:
@@ -24,8 +26,10 @@ def describe(model: FittedModel) -> str:
     if edges is not None:
         lines.append(f"graph: {len(edges)} edges")
         lines.extend(getattr(model, "graph_notes_", ()))
+    if hasattr(model, "_place"):
+        lines.append(f"rows: {model._place[1]}")
     names = [f"class {label}: " for label in getattr(model, "classes_", ())] if len(coefs) > 1 else [""]
-    for fact in (*_groups(model), *_solvers(model), *_endings(model)):
+    for fact in (*_groups(model), *_solvers(model), *_endings(model), *_progressive(model)):
         lines.extend(name + of_class for name, of_class in zip(names, fact, strict=True))
     if hasattr(model, "coef_penalized_"):
         lines.append("coefficients estimated again without the penalty; objective and gap are those of coef_penalized_")
@@ -54,6 +58,20 @@ def _solvers(model: FittedModel) -> Iterator[list[str]]:
         yield [f"solver: {type(used).__name__}, because {reasons}"]
 
 
+def _progressive(model: FittedModel) -> Iterator[list[str]]:
+    """The progressive loss, for each class, if the rows were streamed by a stochastic solver."""
+    found = getattr(model, "_progressive", None)
+    if found is not None:
+        yield [
+            f"progressive loss {loss:.6g}: the mean over the first pass, each row before it was used" for loss in found
+        ]
+
+
+def _gap_in_words(gap: float) -> str:
+    """The gap, unless it proves nothing: 1 is that of the bound 0, or of the least possible loss."""
+    return f"relative duality gap {gap:.1e}" if gap < NO_BOUND else "no useful bound of the duality gap"
+
+
 def _endings(model: FittedModel) -> Iterator[list[str]]:
     """Objective, gap and status, for each class; nothing after `partial_fit`, which has none of them."""
     statuses = getattr(model, "status_", None)
@@ -65,6 +83,6 @@ def _endings(model: FittedModel) -> Iterator[list[str]]:
     # Rounding can make the gap of an exact solution negative.
     gaps = np.maximum(np.atleast_1d(getattr(model, "dual_gap_", np.nan)), 0.0)
     yield [
-        f"{objective}relative duality gap {gap:.1e}, {status.name}: {status.value}"
+        f"{objective}{_gap_in_words(gap)}, {status.name}: {status.value}"
         for objective, gap, status in zip(objectives, gaps, statuses, strict=True)
     ]

@@ -187,6 +187,11 @@ def head(M: Rows, count: int) -> Rows:
     return CSR(M.data[: indptr[-1]].copy(), M.indices[: indptr[-1]].copy(), indptr, M.columns)
 
 
+def widened(M: Rows, columns: int) -> Rows:
+    """The same sparse rows with further columns of zeros; any other matrix as it is."""
+    return M._replace(columns=columns) if isinstance(M, CSR) else M
+
+
 def stacked(blocks: Sequence[Any]) -> Rows:
     """Blocks of rows of one form, concatenated vertically."""
     if len(blocks) == 1:

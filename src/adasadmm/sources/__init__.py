@@ -25,9 +25,11 @@ from __future__ import annotations
 
 from ._arrays import arrays, iterator, memmap
 from ._base import Source
+from ._cached import cached
 from ._faults import BadRow, Faults, RawBlock, SourceError, SourceWarning
 from ._files import arrow, csv, open, parquet, svmlight
 from ._gate import check_block
+from ._scaled import scaled
 from ._summary import Summary
 
 __all__ = [
@@ -40,11 +42,13 @@ __all__ = [
     "Summary",
     "arrays",
     "arrow",
+    "cached",
     "check_block",
     "csv",
     "iterator",
     "memmap",
     "open",
     "parquet",
+    "scaled",
     "svmlight",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
@@ -93,10 +94,11 @@ def choose(names: list[str], asked: Columns, place: str) -> Chosen:
 
 def _others(names: list[str], taken: Sequence[str], dropped: Sequence[str], place: str) -> list[str]:
     """The columns that are neither used otherwise nor dropped; dropped columns must exist."""
-    unknown = [name for name in dropped if name not in names]
+    known, left_out = set(names), {*taken, *dropped}
+    unknown = [name for name in dropped if name not in known]
     if unknown:
         raise SourceError(f"{place} has no column {unknown[0]!r} to drop; it has {_some(names)}")
-    others = [name for name in names if name not in taken and name not in dropped]
+    others = [name for name in names if name not in left_out]
     if "" in others:
         raise SourceError(
             f"{place}: column {names.index('') + 1} has no name (DataFrame.to_csv writes its index like this, unless "
@@ -107,10 +109,11 @@ def _others(names: list[str], taken: Sequence[str], dropped: Sequence[str], plac
 
 def check_names(names: list[str], chosen: Chosen, place: str) -> None:
     """Each column that is used must occur exactly once."""
-    missing = [name for name in chosen.all if name not in names]
+    times = Counter(names)
+    missing = [name for name in chosen.all if not times[name]]
     if missing:
         raise SourceError(f"{place} has no column {_some(missing)}; it has {_some(names)}")
-    twice = [name for name in chosen.all if names.count(name) > 1]
+    twice = [name for name in chosen.all if times[name] > 1]
     if twice:
         raise SourceError(f"{place} has two columns {twice[0]!r}: rename one, or leave both out")
 
@@ -120,7 +123,14 @@ def _some(names: list[str]) -> str:
     return ", ".join(shown if len(names) <= 8 else [*shown[:4], f"{len(names) - 6} more", *shown[-2:]])
 
 
-def to_raw_block(batch: pa.Table | pa.RecordBatch, chosen: Chosen, place: str) -> RawBlock:
+def check_kept(names: list[str], kept: Sequence[str], place: str) -> None:
+    """Each column that is passed on must exist."""
+    missing = [name for name in kept if name not in names]
+    if missing:
+        raise SourceError(f"{place} has no column {_some(missing)} to keep; it has {_some(names)}")
+
+
+def to_raw_block(batch: pa.Table | pa.RecordBatch, chosen: Chosen, place: str, kept: Sequence[str] = ()) -> RawBlock:
     """The rows of a table or record batch as one float64 array, C-ordered."""
     X = np.empty((batch.num_rows, len(chosen.features)))
     columns = [_numbers(batch.column(name)) for name in chosen.features]
@@ -133,7 +143,15 @@ def to_raw_block(batch: pa.Table | pa.RecordBatch, chosen: Chosen, place: str) -
     if exposure is not None:
         with np.errstate(divide="ignore", invalid="ignore"):  # an exposure that is not positive is a bad row
             offset = np.log(exposure.astype(np.float64))
-    return RawBlock(X, y, weight, place, offset=offset)
+    values = tuple(_objects(batch.column(name)) for name in kept)
+    return RawBlock(X, y, weight, place, offset=offset, kept=values)
+
+
+def _objects(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """A column of any type as Python objects."""
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_pylist()
+    return values
 
 
 def _numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -152,7 +170,7 @@ class TableSource(Source):
         **settings: Unpack[Settings],
     ) -> None:
         pyarrow()
-        self.paths = paths
+        self.paths, self.kept = paths, tuple[str, ...]()
         schema = self._schema(paths[0])
         self.chosen = choose(schema.names, columns, paths[0])
         self.has_offset = self.chosen.has_offset
@@ -168,12 +186,22 @@ class TableSource(Source):
     def __repr__(self) -> str:
         return self.paths[0] if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more files"
 
+    def keep(self, names: Sequence[str]) -> None:
+        """Pass these columns on with each block."""
+        for path in self.paths:
+            check_kept(self._schema(path).names, names, path)
+        self.kept = tuple(names)
+
+    def origin(self) -> tuple[list[str], tuple]:
+        return self.paths, (type(self).__name__, self.block_rows, self.chosen, self.kept)
+
     def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
         path, group = self.partitions[partition]
         place, first = f"{path}, {self.group_name} {group}", 0
         try:
-            for batch in self._batches(path, group, self.chosen.all):
-                block = to_raw_block(batch, self.chosen, place)
+            others = [name for name in self.kept if name not in self.chosen.all]
+            for batch in self._batches(path, group, [*self.chosen.all, *others]):
+                block = to_raw_block(batch, self.chosen, place, self.kept)
                 yield check_block(block, self.n_features, faults, first, self.chosen.features)
                 first += batch.num_rows
         except SourceError:
@@ -182,8 +210,8 @@ class TableSource(Source):
             faults.report(f"{place}: {error}")
 
     def _scan(self, faults: Faults) -> Generator[Scanned, None, None]:
-        """If no rows are to be skipped, only the columns of targets and weights are read."""
-        if self.on_bad_row != "stop" or not self.chosen.all[len(self.chosen.features) :]:
+        """If no rows are to be skipped, and nobody observes the rows, only targets and weights are read."""
+        if self._observers or self.on_bad_row != "stop" or not self.chosen.all[len(self.chosen.features) :]:
             yield from super()._scan(faults)
             return
         d, only = len(self.chosen.features), self.chosen._replace(features=[])

@@ -17,9 +17,10 @@ from ..linalg import matrices
 from ..linalg.matrices import WithIntercept
 from ._calls import Memory, OnConvertedBlocks, OnSingleBlock, Remembered, Work
 from ._faults import Faults, RawBlock, SourceError, SourceWarning
+from ._observers import FIRST_ROWS, Head, Observer, first_rows
 from ._summary import Labels, Scanned, Summary, Tally
 
-__all__ = ["Lanes", "Settings", "Source", "View", "ViewConverter"]
+__all__ = ["ConvertedSource", "Lanes", "Settings", "Source", "View", "ViewConverter"]
 
 Found = TypeVar("Found")
 NOT_ON_WORKERS = "the blocks of {!r} are not on the workers of a cluster: call adasadmm.distributed.spread first"
@@ -115,6 +116,8 @@ class Source(ABC):
 
     lanes: Lanes | None = None
     has_offset: bool = False
+    _observers: tuple[Observer, ...] = ()
+    _head: list[RawBlock] | None = None
 
     def __init__(self, n_features: int | None = None, on_bad_row: str = "stop", prefetch: bool = True) -> None:
         Faults(on_bad_row)
@@ -137,6 +140,10 @@ class Source(ABC):
 
     @abstractmethod
     def __repr__(self) -> str: ...
+
+    def origin(self) -> tuple[list[str], tuple] | None:
+        """The files of the rows and the settings on which the rows depend, for `cached`; None if there are no files."""
+        return None
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -206,6 +213,9 @@ class Source(ABC):
     @functools.cached_property
     def summary(self) -> Summary:
         """The numbers of rows, features and entries, and the labels, found by a first scan."""
+        return self._count()
+
+    def _count(self) -> Summary:
         faults, tally = Faults(self.on_bad_row), Tally()
         scanned = self._scan(faults)
         for found in ahead(scanned) if self.prefetch else scanned:
@@ -215,16 +225,41 @@ class Source(ABC):
             raise SourceError(f"{self!r} has no rows{skipped}")
         if faults.count:
             first = "; ".join(faults.messages[:3])
-            warnings.warn(f"{self!r}: {faults.count} bad rows skipped: {first}", SourceWarning, stacklevel=3)
+            warnings.warn(f"{self!r}: {faults.count} bad rows skipped: {first}", SourceWarning, stacklevel=4)
         self.n_features = self.n_features or tally.features
         totals = tally.rows, self.n_features, tally.entries, tally.weight, tally.labels
         return Summary(*totals, faults.count, tuple(faults.messages))
 
     def _scan(self, faults: Faults) -> Generator[Scanned, None, None]:
-        """The counts, targets and weights of each block."""
+        """The counts, targets and weights of each block; whoever observes the scan sees the blocks as well."""
+        head = Head()
         for partition in range(len(self)):
             for block in self.read_rows(partition, faults):
+                for observer in (head, *self._observers):
+                    observer.add(block)
                 yield (*block.X.shape, matrices.size(block.X), block.y, block.weight)
+        self._head = head.blocks
+
+    def observe(self, observer: Observer) -> bool:
+        """Show the blocks of the first scan to an observer as well; False if the scan is over."""
+        if "summary" in vars(self) or self.on_workers:
+            return False
+        self._observers = (*self._observers, observer)
+        return True
+
+    def head(self) -> list[RawBlock]:
+        """The first `FIRST_ROWS` rows, in blocks: those that the scan has kept, or read again."""
+        d = self.shape[1]
+        if self._head is not None:
+            return [block._replace(X=matrices.widened(block.X, d)) for block in self._head]
+        head = Head()
+        for partition in range(len(self)):
+            with contextlib.closing(self.each(first_rows, FIRST_ROWS, partitions=[partition])) as blocks:
+                while head.missing > 0 and (block := next(blocks, None)) is not None:
+                    head.add(block)
+            if head.missing <= 0:
+                break
+        return head.blocks
 
     def describe_size(self, partition: int) -> str:
         """The size of a partition in words, as far as it is known before reading."""
@@ -265,12 +300,14 @@ class ViewConverter:
         return block._replace(X=WithIntercept(block.X) if self.intercept else block.X, y=y, weight=weight)
 
 
-class View(Source):
-    """A source whose blocks are changed as they are read."""
+class ConvertedSource(Source):
+    """A source whose blocks are changed as they are read; ``convert`` changes one, here or on a worker."""
 
-    def __init__(self, inner: Source, targets: OfTargets | None, weights: OfTargets | None, intercept: bool) -> None:
+    convert: Callable[[RawBlock], RawBlock]
+
+    def __init__(self, inner: Source) -> None:
         super().__init__(None, inner.on_bad_row, inner.prefetch)
-        self.inner, self.convert, self.lanes = inner, ViewConverter(targets, weights, intercept), inner.lanes
+        self.inner, self.lanes = inner, inner.lanes
         self.feature_names, self.has_offset = inner.feature_names, inner.has_offset
 
     def __len__(self) -> int:
@@ -282,6 +319,12 @@ class View(Source):
     def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
         return (self.convert(block) for block in self.inner.read_rows(partition, faults))
 
+    def observe(self, observer: Observer) -> bool:
+        return False  # the blocks of the inner scan are not yet converted
+
+    def head(self) -> list[RawBlock]:
+        return [self.convert(block) for block in self.inner.head()]
+
     def map_partitions(
         self, function: Callable[..., Found], work: Sequence[Work], memory: Memory | None = None, shared: object = None
     ) -> Iterator[Found]:
@@ -289,6 +332,16 @@ class View(Source):
 
     def share(self, value: object) -> object:
         return self.inner.share(value)
+
+
+class View(ConvertedSource):
+    """A source with other targets, weights that depend on the targets, or a last column of ones."""
+
+    convert: ViewConverter
+
+    def __init__(self, inner: Source, targets: OfTargets | None, weights: OfTargets | None, intercept: bool) -> None:
+        super().__init__(inner)
+        self.convert = ViewConverter(targets, weights, intercept)
 
     @functools.cached_property
     def summary(self) -> Summary:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
 
 from ..linalg.matrices import Dense, as_rows
-from ._arrow import Columns, check_names, choose, pyarrow, to_raw_block
+from ._arrow import Columns, check_kept, check_names, choose, pyarrow, to_raw_block
 from ._faults import BadRow, SourceError
 from ._gate import describe_bad_value, is_valid
 from ._text import BROKEN_STREAM, Chunk, Parsed, TextSettings, TextSource, opened, rest_of_line
@@ -40,8 +41,18 @@ class CsvSource(TextSource):
             raise SourceError(f"{self!r} has {len(self.chosen.features)} features, expected {self.n_features}")
         self.n_features, self.feature_names = len(self.chosen.features), self.chosen.features
         row = self._first_row(paths[0])
+        self.kept: tuple[str, ...] = ()
         self.text_target = self.chosen.target is not None and _is_text(row.get(self.chosen.target, ""))
         self.boolean = [name for name in self.chosen.features if row.get(name, "").lower() in ("true", "false")]
+
+    def _format(self) -> tuple:
+        return self.delimiter, self.chosen, self.kept
+
+    def keep(self, names: Sequence[str]) -> None:
+        """Pass these columns on with each block."""
+        for path in self.paths:
+            check_kept(self.headers[path], names, path)
+        self.kept = tuple(names)
 
     def _body(self, chunk: Chunk) -> bytes:
         """The lines without the header, whose line stays as an empty one."""
@@ -53,21 +64,32 @@ class CsvSource(TextSource):
         pa = pyarrow()
         if not data.strip():
             offset = np.empty(0) if self.has_offset else None
-            return Parsed(Dense(np.empty((0, len(self.chosen.features)))), np.empty(0), None, offset)
+            return Parsed(
+                Dense(np.empty((0, len(self.chosen.features)))),
+                np.empty(0),
+                None,
+                offset,
+                (np.empty(0),) * len(self.kept),
+            )
         types: dict[str, Any] = dict.fromkeys(self.chosen.all, pa.float64())
         types |= dict.fromkeys(self.boolean, pa.bool_())  # become 1 and 0
         if self.text_target:
             types[self.chosen.target] = pa.string()  # type: ignore[index]
+        kept = [name for name in self.kept if name not in types]  # others are numbers, and are read as such
+        types |= dict.fromkeys(kept, pa.string())
         try:
             table = tables.read_csv(
                 io.BytesIO(data),
-                tables.ReadOptions(use_threads=False, column_names=self.headers[path]),
+                # One block: each costs time in proportion to the columns, however few rows it has.
+                tables.ReadOptions(use_threads=False, column_names=self.headers[path], block_size=len(data) + 1),
                 tables.ParseOptions(delimiter=self.delimiter),
-                tables.ConvertOptions(column_types=types, include_columns=self.chosen.all, strings_can_be_null=True),
+                tables.ConvertOptions(
+                    column_types=types, include_columns=[*self.chosen.all, *kept], strings_can_be_null=True
+                ),
             )
         except ValueError as error:
             raise self._with_column_name(error, path) from None
-        X, y, weight, _, _, offset = to_raw_block(table, self.chosen, path)
+        X, y, weight, _, _, offset, kept_values = to_raw_block(table, self.chosen, path, self.kept)
         others = [values for values in (y, weight, offset) if values is not None]
         for name, column in zip(self.chosen.all, [*X.T, *others], strict=True):
             if not (good := is_valid(column)).all():
@@ -75,7 +97,7 @@ class CsvSource(TextSource):
                 raise ValueError(describe_bad_value(name, column[~good][0]) + hint)
         if weight is not None and weight.min(initial=0.0) < 0.0:
             raise ValueError(f"column {self.chosen.weight!r} is {weight.min()}; a weight must be >= 0")
-        return Parsed(as_rows(X), y, weight, offset)
+        return Parsed(as_rows(X), y, weight, offset, kept_values)
 
     def _with_column_name(self, error: ValueError, path: str) -> ValueError:
         """The error of pyarrow about a cell, with the name of its column instead of the number."""

@@ -73,6 +73,8 @@ class RawBlock(NamedTuple):
         With ``on_bad_row="mark"``, one entry for each bad row: the number of good rows of the block before it.
     offset : array of shape (n,), default=None
         The offsets, if the source has any (``has_offset``).
+    kept : tuple of arrays, default=()
+        Columns that are passed on as they are, for predictions.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class RawBlock(NamedTuple):
     place: str
     gaps: tuple[int, ...] = ()
     offset: np.ndarray | None = None
+    kept: tuple[np.ndarray, ...] = ()
 
 
 class Faults:

@@ -68,7 +68,7 @@ def check_block(
     >>> faults.messages
     ['rows.txt, row 2: the value of feature 0 is nan']
     """
-    X, y, weight, place, _, offset = block
+    X, y, weight, place, _, offset, kept = block
     try:
         rows = as_rows(X)
         valid = all(is_valid(values).all() for values in (y, weight, offset))
@@ -76,21 +76,22 @@ def check_block(
     except ValueError:
         rows, valid = None, False
     if not valid or rows is None:
-        X, y, weight, offset = _good_rows(block, faults, first_row, names)
+        X, y, weight, offset, good = _good_rows(block, faults, first_row, names)
+        kept = tuple(column[good] for column in kept)
         rows = as_rows(X)
     if n_features is not None and rows.shape[1] != n_features:
         raise SourceError(f"{place} has {rows.shape[1]} features, expected {n_features}")
     for name, values in (("y", y), ("sample_weight", weight), ("offset", offset)):
         if values is not None and np.shape(values) != (rows.shape[0],):
             raise SourceError(f"{place}: {name} must have shape ({rows.shape[0]},), got {np.shape(values)}")
-    return faults.with_gaps(RawBlock(rows, y, weight, place, offset=offset))
+    return faults.with_gaps(RawBlock(rows, y, weight, place, offset=offset, kept=kept))
 
 
 def _good_rows(
     block: RawBlock, faults: Faults, first_row: int, names: Sequence[str] | None
-) -> tuple[Any, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-    """X, y, weights and offsets of the rows that are finite numbers; the others are reported."""
-    X, y, weight, place, _, offset = block
+) -> tuple[Any, np.ndarray | None, np.ndarray | None, np.ndarray | None, np.ndarray]:
+    """X, y, weights and offsets of the rows that are finite numbers, and which these are; the others are reported."""
+    X, y, weight, place, _, offset, _ = block
     try:
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         X = X if X.dtype.kind == "f" else X.astype(np.float64)
@@ -117,7 +118,7 @@ def _good_rows(
     if faults.mark:
         faults.gaps = tuple(np.cumsum(good)[~good].tolist())
     y, weight, offset = (None if values is None else values[good] for values in (y, weight, offset))
-    return X[good], y, weight, offset
+    return X[good], y, weight, offset, good
 
 
 def describe_bad_value(name: str, value: object) -> str:

@@ -7,8 +7,10 @@ from typing import Unpack
 
 import numpy as np
 
+from .._core.jit import IS_COMPILED
 from ..linalg.matrices import as_rows
 from ._faults import BadRow
+from ._lines import parsed_lines
 from ._text import Parsed, TextSettings, TextSource
 
 __all__ = ["MAX_FEATURES", "SvmlightSource"]
@@ -17,20 +19,29 @@ MAX_FEATURES = 2**24  # unless n_features is larger: a vector of this length tak
 
 
 class SvmlightSource(TextSource):
-    """svmlight text, parsed by scikit-learn."""
+    """svmlight text. Compiled code parses the common form; scikit-learn all other lines, and it words the errors."""
 
     def __init__(self, paths: list[str], zero_based: bool = False, **settings: Unpack[TextSettings]) -> None:
         super().__init__(paths, **settings)
         self.zero_based = zero_based
 
+    def _format(self) -> tuple:
+        return (self.zero_based,)
+
     def _parse(self, data: bytes, path: str) -> Parsed:
+        found = parsed_lines(data, self.n_features, MAX_FEATURES, self.zero_based) if data and IS_COMPILED else None
+        return Parsed(found.X, found.y, None) if found is not None else self._parse_with_sklearn(data)
+
+    def _parse_with_sklearn(self, data: bytes) -> Parsed:
         from sklearn.datasets import load_svmlight_file
 
         try:
             X, y = load_svmlight_file(io.BytesIO(data), zero_based=self.zero_based)
         except OverflowError:
             raise self._too_wide() from None
-        except ValueError:
+        except ValueError as error:
+            if "Invalid index 0" in str(error):
+                raise BadRow("an index 0, but indices start at 1 unless zero_based is True", "zero_based") from None
             if b"," in data.partition(b"\n")[0]:
                 raise ValueError(
                     "not svmlight text; the name of a table must end in .csv, .tsv, .parquet or .arrow"

@@ -46,6 +46,7 @@ class Parsed(NamedTuple):
     y: np.ndarray | None
     weight: np.ndarray | None
     offset: np.ndarray | None = None
+    kept: tuple[np.ndarray, ...] = ()
 
 
 class TextSettings(Settings, total=False):
@@ -163,7 +164,7 @@ class TextSource(Source):
         super().__init__(n_features, **settings)
         if not most_expansion > 0:
             raise ValueError(f"most_expansion must be > 0, got {most_expansion}")
-        self.most_expansion = most_expansion
+        self.most_expansion, self._given_features = most_expansion, n_features
         self.paths, self.block_bytes = paths, block_bytes or BLOCK_BYTES
         if self.block_bytes < 1:
             raise ValueError(f"block_bytes must be at least 1, got {block_bytes}")
@@ -179,6 +180,13 @@ class TextSource(Source):
 
     def __repr__(self) -> str:
         return self.paths[0] if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more files"
+
+    def origin(self) -> tuple[list[str], tuple]:
+        return self.paths, (type(self).__name__, self.block_bytes, self._given_features, *self._format())
+
+    def _format(self) -> tuple:
+        """The settings of this kind of text on which the rows depend."""
+        return ()
 
     @abstractmethod
     def _parse(self, data: bytes, path: str) -> Parsed:
@@ -201,9 +209,9 @@ class TextSource(Source):
                 parsed = self._parse(data, place)
             except BAD_LINES:
                 parsed = self._parse_good(data, chunk, place, faults)
-            X, y, weight, offset = Parsed(*parsed)
+            X, y, weight, offset, kept = Parsed(*parsed)
             if X.shape[0] or faults.gaps:
-                yield faults.with_gaps(RawBlock(X, y, weight, place, offset=offset))
+                yield faults.with_gaps(RawBlock(X, y, weight, place, offset=offset, kept=kept))
 
     def _body(self, chunk: Chunk) -> bytes:
         """The lines to parse; a header becomes an empty line, so that lines keep their numbers."""

@@ -24,8 +24,6 @@ from ._summary import Summary
 
 __all__ = ["Block", "BlockConverter", "as_block", "first_of_source", "of_raw_block", "of_source", "sampled"]
 
-FIRST_ROWS = 1000  # the rows of a source that are inspected before a run
-
 Loss = tuple  # a loss is an instance of a NamedTuple class
 
 
@@ -154,27 +152,11 @@ def first_of_source(source: Source, loss: Loss) -> Block:
     """The first rows of a source, as one block."""
     if not source.summary.weight > 0.0:
         raise SourceError(f"{source!r}: sample_weight must not be 0 for all rows")
-    heads: list[Block] = []
-    missing = FIRST_ROWS
-    for partition in range(len(source)):
-        with contextlib.closing(source.each(_head, FIRST_ROWS, partitions=[partition])) as raw_blocks:
-            while missing > 0 and (raw := next(raw_blocks, None)) is not None:
-                X, y, c = of_raw_block(raw, source.summary, loss)
-                heads.append(Block(matrices.head(X, missing), y[:missing].copy(), c[:missing].copy()))
-                missing -= len(y)
-        if missing <= 0:
-            break
+    heads = [of_raw_block(raw, source.summary, loss) for raw in source.head()]
     if not heads:
         raise SourceError(f"{source!r} was changed: it had {source.shape[0]:,} rows, now none")
     Xs, ys, cs = zip(*heads, strict=True)
     return Block(matrices.stacked(Xs), np.concatenate(ys), np.concatenate(cs))
-
-
-def _head(raw: RawBlock, remembered: Remembered, count: int) -> RawBlock:
-    """The first rows of a block, copied so that the others can be freed."""
-    y, weight, offset = (None if of is None else of[:count].copy() for of in (raw.y, raw.weight, raw.offset))
-    gaps = tuple(gap for gap in raw.gaps if gap <= count)
-    return RawBlock(matrices.head(raw.X, count), y, weight, raw.place, gaps, offset)
 
 
 def sampled(block: Block, count: int) -> Block:

@@ -1,0 +1,88 @@
+"""Predictions as CSV: kept columns, the prediction, and scores or probabilities."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from ..linalg.matrices import plain
+from ..sources import RawBlock
+from .common import Wrong
+from .models import Fitted, last_step, scaled_rows
+
+__all__ = ["Predictions"]
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a text begins that a spreadsheet takes for a formula
+
+
+class Predictions:
+    """Writes one line per row.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+    proba : bool
+        Whether to write the probability of each class instead of scores.
+    kept : sequence of str
+        The names of the columns that the blocks pass on.
+    """
+
+    def __init__(self, model: Fitted, proba: bool, kept: Sequence[str]) -> None:
+        self.model, self.linear, self.proba, self.kept = model, last_step(model), proba, kept
+        self.classifies = is_classifier(self.linear)
+        if proba and not hasattr(self.linear, "predict_proba"):
+            what = f"loss {self.linear.loss}" if self.classifies else "a regression"
+            raise Wrong(f"--proba needs a model that was fitted with --loss logistic; this one has {what}")
+
+    @property
+    def header(self) -> list[str]:
+        """The kept columns, the prediction, and a column for each score or probability, with the class it is of."""
+        names = [*self.kept, "prediction"]
+        if not self.classifies:
+            return names
+        classes = [_text(label) for label in self.linear.classes_.tolist()]
+        if self.proba:
+            return names + [f"probability_{label}" for label in classes]
+        return names + [f"score_{label}" for label in (classes[1:] if len(classes) == 2 else classes)]
+
+    def write(self, blocks: Iterable[RawBlock], file: TextIO) -> None:
+        """Write the header and all rows; the line of an unreadable row has empty fields."""
+        out, header = csv.writer(file, lineterminator="\n"), self.header
+        out.writerow(map(_safe, header))
+        empty = [""] * len(header)
+        for block in blocks:
+            lines = list(self._lines(block)) if block.X.shape[0] else []
+            written = 0
+            for gap in block.gaps:
+                out.writerows([*lines[written:gap], empty])
+                written = gap
+            out.writerows(lines[written:])
+
+    def _lines(self, block: RawBlock) -> Iterator[list[str]]:
+        X = scaled_rows(self.model, plain(block.X))
+        known = {} if block.offset is None else {"offset": block.offset}
+        columns: list[list[Any]] = [column.tolist() for column in block.kept]
+        columns.append(self.linear.predict(X, **known).tolist())
+        if self.classifies:
+            compute = self.linear.predict_proba if self.proba else self.linear.decision_function
+            columns += np.reshape(compute(X, **known), (X.shape[0], -1)).T.tolist()
+        return ([_safe(_text(value)) for value in line] for line in zip(*columns, strict=True))
+
+
+def _text(value: object) -> str:
+    return "" if value is None else f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _safe(text: str) -> str:
+    """A text that a spreadsheet would run as a formula gets an apostrophe in front; a number stays as it is."""
+    if not text.startswith(FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text

@@ -1,0 +1,42 @@
+"""What else the first scan of a source may find, so that it needs no pass of its own."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..linalg import matrices
+from ._calls import Remembered
+from ._faults import RawBlock
+
+__all__ = ["FIRST_ROWS", "Head", "Observer", "first_rows"]
+
+FIRST_ROWS = 1000  # the rows of a source that are inspected before a run
+
+
+class Observer(Protocol):
+    """Sees each block of a scan, in order.
+
+    Rows of svmlight text may be narrower than the source: its number of features is known only after the scan.
+    """
+
+    def add(self, block: RawBlock, /) -> None: ...
+
+
+class Head:
+    """Keeps copies of the first rows."""
+
+    def __init__(self) -> None:
+        self.blocks: list[RawBlock] = []
+        self.missing = FIRST_ROWS
+
+    def add(self, block: RawBlock) -> None:
+        if self.missing > 0 and block.X.shape[0]:
+            self.blocks.append(first_rows(block, {}, self.missing))
+            self.missing -= block.X.shape[0]
+
+
+def first_rows(raw: RawBlock, remembered: Remembered, count: int) -> RawBlock:
+    """The first rows of a block, copied so that the others can be freed."""
+    y, weight, offset = (None if of is None else of[:count].copy() for of in (raw.y, raw.weight, raw.offset))
+    gaps = tuple(gap for gap in raw.gaps if gap <= count)
+    return RawBlock(matrices.head(raw.X, count), y, weight, raw.place, gaps, offset)
