@@ -337,3 +337,15 @@ def test_the_estimators_take_it_by_name():
     by_name = GraphGuidedRegressor("chain", alpha=0.1, l2=1e-3, solver="ipm", tol=1e-5).fit(X, y)
     other = GraphGuidedRegressor("chain", alpha=0.1, l2=1e-3, solver="alm", tol=1e-5).fit(X, y)
     assert by_name.coef_ == pytest.approx(other.coef_, abs=1e-2)
+
+
+def test_without_a_kinked_penalty_each_iteration_is_one_newton_system(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = rng.poisson(np.exp(0.5 * X[:, 0])).astype(float)
+    problem = Problem(X, y, loss=Poisson(), penalty=L1(0.0), A=graphs.difference(5), gamma=0.01)
+    factored, factor = [], type(problem.system).factor
+    monkeypatch.setattr(type(problem.system), "factor", lambda *given: (factored.append(1), factor(*given))[1])
+    result = solve(problem, IPM(), tol=1e-10)
+    assert result.status is Status.converged
+    assert len(factored) == result.trace["iteration"][-1]
