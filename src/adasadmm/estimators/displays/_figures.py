@@ -57,6 +57,19 @@ def width_in_inches(ax: Axes) -> float:
     return float(ax.get_window_extent().width / figure_of(ax).dpi)
 
 
+def equal_units(ax: Axes, points: np.ndarray) -> None:
+    """Limits of axes around some points, with units of the same length on both axes and no change of the axes.
+
+    An aspect of matplotlib would change the axes, or their limits in each drawing until they settle.
+    """
+    laid_out(ax)
+    box = ax.get_window_extent()
+    unit = max(np.ptp(points[:, 0]) / box.width, np.ptp(points[:, 1]) / box.height, 1e-3) / 0.88  # the rest is margin
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2
+    reach = unit * np.array([box.width, box.height]) / 2
+    ax.set(xlim=(middle[0] - reach[0], middle[0] + reach[0]), ylim=(middle[1] - reach[1], middle[1] + reach[1]))
+
+
 def divided(
     ax: Axes, heights: tuple[float, ...], widths: tuple[float, ...], space: float = 0.08
 ) -> dict[tuple[int, int], Axes]:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._fitting import fused_groups
-from ._figures import INK, axes_or_new, diverging_limit, figure_of, plain
+from ._figures import INK, axes_or_new, diverging_limit, equal_units, figure_of, plain
 from ._labels import label_points, shared
 from ._layout import is_chain, positions
 
@@ -138,9 +138,9 @@ class GraphWeightsDisplay:
             plain(ax)
         else:
             ax.set(xticks=[], yticks=[])
-            ax.set_aspect("equal", adjustable="datalim")
             ax.spines[:].set_visible(False)
             self._colour_bar(drawn)
+            equal_units(ax, self.positions_)
         radius = 0.5 * float(np.sqrt(drawn.get_sizes()[0]))
         self.labels_ = label_points(ax, self.positions_, self._chosen_names(max_labels), radius)
         return self
