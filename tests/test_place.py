@@ -56,7 +56,7 @@ def test_rows_that_do_not_fit_are_streamed_for_two_epochs_without_a_warning(data
 def test_a_solver_that_was_given_decides(data):
     model = GraphGuidedClassifier("chain", solver="ada-diag", max_iter=1).fit(source_of(*data))
     assert "rows: streamed, because solver='ada-diag' was given" in model.summary()
-    model = GraphGuidedClassifier("chain", solver="alm").fit(source_of(*data))  # cannot stream
+    model = GraphGuidedClassifier("chain", solver="ipm").fit(source_of(*data))  # cannot stream
     assert "rows: loaded into memory" in model.summary() and model.dual_gap_ <= 1e-3
 
 
