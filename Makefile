@@ -17,11 +17,16 @@ demo: $(VENV)/core
 test: $(VENV)/dev lint types
 	$(BIN)/python -m pytest -n 2 -q -m "not slow"
 
-# What is slow or needs more: the full product of parts without the compiler, bounds checks, everything marked slow.
+# Tests that run no compiled kernel of their own: of files, pages, commands, displays, and of the compiler's cache.
+WITHOUT_KERNELS := bench browser cached cases checkpoints cli cli_files cli_truth compiling dask datasets demo disk_cache displays distributed docstrings estimators faults \
+  fingerprint hostile_plug_ins layers memory models models_0_1 package pages paper_data place progressive readme registry report reproduce site terms terms_tables threads
+IGNORED := $(foreach name,$(WITHOUT_KERNELS),--ignore=tests/test_$(name).py)
+
+# What is slow or needs more: everything marked slow, then the tests of kernels without the compiler, and with bounds checks.
 test-all: $(VENV)/bench docs browser
 	$(BIN)/python -m pytest -n 2 -q -m slow
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m "not slow and not compiled"
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -n 2 -q -m "not slow"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m "not slow and not compiled" $(IGNORED)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -n 2 -q -m "not slow" $(IGNORED)
 
 # The same tests with the lowest versions that pyproject.toml allows, in an environment of its own. Old versions warn of what
 # newer ones beside them have changed; that is not ours to mend.
