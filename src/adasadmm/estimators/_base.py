@@ -210,6 +210,9 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         self._set_fitted(fits)
         return fits
 
+    def _watch(self, source: Source) -> None:
+        """Ask the first scan of a source for whatever the structure needs, before the scan is made."""
+
     def _places(self, source: Source) -> bool:
         """Decide where the rows of a source are solved, and keep the reason; whether they are to be loaded."""
         self._place = tuple(place_of(source, self.solver))  # a plain tuple, which skops can save

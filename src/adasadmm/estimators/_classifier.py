@@ -117,6 +117,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return self
 
     def _fit_source(self, source: Source, checkpoint: Checkpoint | None, resume: bool) -> Self:
+        self._watch(source)
         found = source.summary.labels
         if not found:
             what = "no targets" if found is not None else "more than 1000 different targets, too many for classes"

@@ -79,6 +79,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         if isinstance(X, Source):
             if any(given is not None for given in (y, sample_weight, offset)):
                 raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
+            self._watch(X)
             self._know_features(X)
             if not self._places(X):
                 self._fit(X, [X], PerRow(), checkpoint, resume)
