@@ -35,7 +35,6 @@ from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._constraints import Limits, limits_of
 from ._fitting import Fit
-from ._rows import place_of
 from ._structure import Structure, extended, with_strength
 from ._summary import describe
 from ._types import BoundsLike, Eta, LossLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
@@ -45,6 +44,12 @@ __all__ = ["LinearModel", "all_or_nothing", "keep_parameters"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+# The attributes that `partial_fit` does not set, beside the coefficients.
+OF_A_FIT = (
+    *("dual_gap_", "status_", "trace_", "solver_", "solver_reason_", "coef_penalized_", "intercept_penalized_"),
+    *("_objectives", "_place", "_progressive", "_fused_exactly"),
+)
 
 Model = TypeVar("Model")
 Arguments = ParamSpec("Arguments")
@@ -213,11 +218,6 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
     def _watch(self, source: Source) -> None:
         """Ask the first scan of a source for whatever the structure needs, before the scan is made."""
 
-    def _places(self, source: Source) -> bool:
-        """Decide where the rows of a source are solved, and keep the reason; whether they are to be loaded."""
-        self._place = tuple(place_of(source, self.solver))  # a plain tuple, which skops can save
-        return self._place[0] == "memory"
-
     def _know_features(self, source: Source) -> None:
         """Set the attributes that scikit-learn derives from X: the number and the names of the features."""
         self.n_features_in_ = source.shape[1]
@@ -351,19 +351,7 @@ class LinearModel(CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
         answers = [_fitting.split_intercept(self, into_sets(run.problem, run.answer)) for run in runs]
         self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
         self._run, self._rows_seen = [run.fork(None) for run in runs], rows_seen
-        for name in (
-            "dual_gap_",
-            "status_",
-            "trace_",
-            "solver_",
-            "solver_reason_",
-            "_objectives",
-            "_place",
-            "_progressive",
-            "_fused_exactly",
-            "coef_penalized_",
-            "intercept_penalized_",
-        ):  # of an earlier fit with other coefficients
+        for name in OF_A_FIT:  # an earlier one, with other coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
 

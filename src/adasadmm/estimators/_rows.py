@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from ..sources import RawBlock, Source, SourceError
 from ._choice import is_auto
 from ._types import SolverLike, ValidRows
 
-__all__ = ["Loaded", "Place", "always_streams", "load", "place_of"]
+__all__ = ["Loaded", "Place", "always_streams", "is_loaded", "load", "place_of"]
 
 SHARE = 0.25  # of the machine's memory: X, and as much again for each of the few arrays that a solver makes from it
 UNKNOWN = 2.0**29  # bytes, where the system does not say how much memory it has
@@ -29,6 +29,13 @@ class Place(NamedTuple):
     reason: str
 
 
+class LinearFunction(Protocol):
+    """A model that is fitted to a source."""
+
+    solver: SolverLike
+    _place: tuple[str, ...]
+
+
 class Loaded(NamedTuple):
     """All rows of a source."""
 
@@ -36,6 +43,12 @@ class Loaded(NamedTuple):
     y: np.ndarray
     weight: np.ndarray | None
     offset: np.ndarray | None
+
+
+def is_loaded(model: LinearFunction, source: Source) -> bool:
+    """Decide where the rows of a source are solved, and keep the reason in the model; whether they are to be loaded."""
+    model._place = tuple(place_of(source, model.solver))  # a plain tuple, which skops can save
+    return model._place[0] == "memory"
 
 
 def place_of(source: Source, solver: SolverLike) -> Place:
