@@ -1,6 +1,8 @@
 """The cache of a source: the same rows and bits, read once; stale and damaged files are noticed and written again."""
 
 import gc
+import hashlib
+import json
 import os
 import pickle
 import signal
@@ -214,6 +216,34 @@ def test_a_cache_with_indices_beyond_the_features_is_not_used(text):
         writer.finish("key", sources.svmlight(text).summary)
     with pytest.raises(store.CacheFault, match="block 0 is not a matrix"):
         store.Store(source.path, "key").block(0)
+
+
+def test_an_index_that_lies_is_noticed_before_it_does_harm(text):
+    source = opened(text)
+    source.summary
+    cache = text.with_suffix(".cache")
+    whole = cache.read_bytes()
+    at, length, *_ = store.TRAILER.unpack(whole[-store.TRAILER.size :])
+    index, rng = json.loads(whole[at : at + length]), np.random.default_rng(0)
+    key = index["key"]
+    lies = [-1, 0, 1, 2**40, 2**70, None, "x", [], {}, [[]], "|O", 0.5]
+    ends = []
+    for k in range(300):
+        lying = json.loads(json.dumps(index))
+        record = lying["blocks"][rng.integers(len(lying["blocks"]))]
+        place = [lying, lying["summary"], record, record["arrays"][0], record["arrays"][1]][k % 5]
+        names = [name for name in place if name != "key"] if isinstance(place, dict) else range(len(place))
+        place[list(names)[rng.integers(len(names))]] = lies[rng.integers(len(lies))]
+        data = json.dumps(lying).encode()
+        trailer = store.TRAILER.pack(at, len(data), hashlib.sha256(data).digest(), store.END)
+        cache.write_bytes(whole[:at] + data + trailer)
+        try:
+            found = store.Store(source.path, key)
+            blocks = [found.block(number) for numbers in found.partitions for number in numbers]
+            ends.append(sum(plain(block.X).sum() for block in blocks))
+        except store.CacheFault:
+            ends.append(None)
+    assert 50 < sum(end is None for end in ends) < 300
 
 
 # --- interrupted -----------------------------------------------------------------------------------------------------

@@ -50,6 +50,25 @@ def test_two_epochs_take_four_passes_in_all(estimator, fit_intercept, X):
     assert source.passes == 4  # the scan, two epochs, and one for the trace, the objective and the certificate
 
 
+@pytest.mark.parametrize("graph", ["glasso", "knn"])
+def test_a_learnt_graph_takes_no_pass_of_its_own(graph, X):
+    X = X + np.roll(X, 1, axis=1)
+    source = Counted(X, np.sign(X[:, 0]))
+    model = GraphGuidedClassifier(graph, solver="ada-diag", max_iter=2).fit(source)
+    assert source.passes == 4
+    np.testing.assert_array_equal(model.graph_, getattr(graphs, graph)(sources.arrays(X, None)).edges)
+
+
+def test_the_scan_of_text_finds_the_graph_though_it_does_not_know_the_width(X, tmp_path):
+    X = (X + np.roll(X, 1, axis=1))[:500].round(3)
+    X[:200, -2:] = 0.0
+    lines = (" ".join(f"{j + 1}:{x}" for j, x in enumerate(row) if x) for row in X.tolist())
+    (tmp_path / "rows.svm").write_text("".join(f"{(-1) ** k} {line}\n" for k, line in enumerate(lines)))
+    source = sources.svmlight(tmp_path / "rows.svm", block_bytes=1000)
+    model = GraphGuidedClassifier("glasso", solver="ada-diag", max_iter=1).fit(source)
+    np.testing.assert_array_equal(model.graph_, graphs.glasso(X).edges)
+
+
 def problem_of(X):
     source = Counted(X, np.sign(X[:, 0] + 0.1))
     A = graphs.incidence(graphs.chain(D))

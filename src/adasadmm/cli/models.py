@@ -25,6 +25,7 @@ MOST_CLASSES = 20  # targets with more distinct values than this, not all intege
 def fitted(model: Model, source: Source, scale: bool, checkpoint: Checkpoint | None, resume: bool) -> Fitted:
     """Fit a model to a source; with ``scale`` the result is a pipeline that scales first."""
     rows = scaled(source) if scale else source
+    model._watch(rows)
     check_targets(model, rows)
     model.fit(rows, checkpoint=checkpoint, resume=resume)
     if not scale:

@@ -36,7 +36,6 @@ from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._constraints import Limits, limits_of
 from ._fitting import Fit
 from ._judged import Judged
-from ._rows import place_of
 from ._structure import Structure, extended, with_strength
 from ._summary import describe
 from ._types import BoundsLike, Eta, LossLike, MatrixLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
@@ -46,6 +45,12 @@ __all__ = ["LinearModel", "all_or_nothing", "keep_parameters"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+# The attributes that `partial_fit` does not set, beside the coefficients.
+OF_A_FIT = (
+    *("dual_gap_", "status_", "trace_", "solver_", "solver_reason_", "coef_penalized_", "intercept_penalized_"),
+    *("_objectives", "_place", "_progressive", "_fused_exactly", "_criteria", "_judgements"),
+)
 
 Model = TypeVar("Model")
 Arguments = ParamSpec("Arguments")
@@ -215,10 +220,8 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         self._set_fitted(fits)
         return fits
 
-    def _places(self, source: Source) -> bool:
-        """Decide where the rows of a source are solved, and keep the reason; whether they are to be loaded."""
-        self._place = tuple(place_of(source, self.solver))  # a plain tuple, which skops can save
-        return self._place[0] == "memory"
+    def _watch(self, source: Source) -> None:
+        """Ask the first scan of a source for whatever the structure needs, before the scan is made."""
 
     def _know_features(self, source: Source) -> None:
         """Set the attributes that scikit-learn derives from X: the number and the names of the features."""
@@ -359,9 +362,7 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         answers = [_fitting.split_intercept(self, into_sets(run.problem, run.answer)) for run in runs]
         self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
         self._run, self._rows_seen = [run.fork(None) for run in runs], rows_seen
-        of_fit = ("dual_gap_", "status_", "trace_", "solver_", "solver_reason_", "_objectives", "_fused_exactly")
-        again = ("_place", "_progressive", "coef_penalized_", "intercept_penalized_", "_criteria", "_judgements")
-        for name in (*of_fit, *again):  # of an earlier fit with other coefficients
+        for name in OF_A_FIT:  # an earlier one, with other coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
 

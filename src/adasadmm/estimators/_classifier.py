@@ -24,7 +24,7 @@ from ..sources import Source, SourceError
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
-from ._rows import load
+from ._rows import is_loaded, load
 from ._types import MatrixLike, PerRow, RowsLike, ValidRows
 
 __all__ = ["LinearClassifier"]
@@ -117,6 +117,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return self
 
     def _fit_source(self, source: Source, checkpoint: Checkpoint | None, resume: bool) -> Self:
+        self._watch(source)
         found = source.summary.labels
         if not found:
             what = "no targets" if found is not None else "more than 1000 different targets, too many for classes"
@@ -131,7 +132,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             classes = {"classes": self.classes_, "y": self.classes_, "sample_weight": share}
             weights = WeightOfClass(self.classes_, compute_class_weight(self.class_weight, **classes))
         self._know_features(source)
-        if self._places(source):
+        if is_loaded(self, source):
             X, y, weight, offset, _ = load(source)
             self._fit(X, self._targets(y), self._per_row(X, y, weight, offset), checkpoint, resume)
             return self

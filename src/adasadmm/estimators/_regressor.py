@@ -20,7 +20,7 @@ from ..sources import Source
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
-from ._rows import load
+from ._rows import is_loaded, load
 from ._types import MatrixLike, PerRow, RowsLike, ValidRows
 
 __all__ = ["LinearRegressor"]
@@ -79,8 +79,9 @@ class LinearRegressor(RegressorMixin, LinearModel):
         if isinstance(X, Source):
             if any(given is not None for given in (y, sample_weight, offset)):
                 raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
+            self._watch(X)
             self._know_features(X)
-            if not self._places(X):
+            if not is_loaded(self, X):
                 self._fit(X, [X], PerRow(), checkpoint, resume)
                 return self
             loaded = load(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from ..registry import SOLVERS, Tuning
 from ..sources import RawBlock, Source, SourceError
 from ._types import SolverLike, ValidRows
 
-__all__ = ["Loaded", "Place", "load", "load_for_search", "place_of"]
+__all__ = ["Loaded", "Place", "always_streams", "is_loaded", "load", "load_for_search", "place_of"]
 
 SHARE = 0.25  # of the machine's memory: X, and as much again for each of the few arrays that a solver makes from it
 UNKNOWN = 2.0**29  # bytes, where the system does not say how much memory it has
@@ -29,6 +29,13 @@ class Place(NamedTuple):
     reason: str
 
 
+class LinearFunction(Protocol):
+    """A model that is fitted to a source."""
+
+    solver: SolverLike
+    _place: tuple[str, ...]
+
+
 class Loaded(NamedTuple):
     """All rows of a source, and the partition of each."""
 
@@ -39,11 +46,17 @@ class Loaded(NamedTuple):
     partition: np.ndarray
 
 
+def is_loaded(model: LinearFunction, source: Source) -> bool:
+    """Decide where the rows of a source are solved, and keep the reason in the model; whether they are to be loaded."""
+    model._place = tuple(place_of(source, model.solver))  # a plain tuple, which skops can save
+    return model._place[0] == "memory"
+
+
 def place_of(source: Source, solver: SolverLike) -> Place:
     """Rows are loaded if the solver is chosen for the rows at hand, or cannot stream, and if they fit in memory."""
     stay = "cluster" if source.on_workers else "stream"
     where = "on the workers of a cluster" if source.on_workers else "streamed"
-    if not is_auto(solver) and _takes_streams(solver):
+    if always_streams(solver):
         name = repr(solver) if isinstance(solver, str) else type(solver).__name__
         return Place(stay, f"{where}, because solver={name} was given")
     size, most = ENTRY * source.summary.entries, most_bytes()
@@ -58,8 +71,11 @@ def most_bytes() -> float:
     return SHARE * memory if math.isfinite(memory) else UNKNOWN
 
 
-def _takes_streams(solver: SolverLike) -> bool:
-    return bool((SOLVERS[solver](Tuning()) if isinstance(solver, str) else solver).takes_streams)
+def always_streams(solver: SolverLike) -> bool:
+    """Whether rows of a source are streamed whatever their size."""
+    return not is_auto(solver) and bool(
+        (SOLVERS[solver](Tuning()) if isinstance(solver, str) else solver).takes_streams
+    )
 
 
 def _shown(size: float) -> str:

@@ -7,11 +7,13 @@ from typing import ClassVar
 import numpy as np
 
 from .. import graphs
+from ..graphs.moments import share_scan
 from ..penalties import L1
 from ..sources import Source
 from ._base import LinearModel, keep_parameters
 from ._classifier import LinearClassifier
 from ._regressor import LinearRegressor
+from ._rows import always_streams
 from ._structure import Structure
 from ._types import BoundsLike, Eta, GraphLike, LossLike, RandomState, SolverLike, ValidRows, WeightsLike
 
@@ -22,6 +24,11 @@ class GraphGuided(LinearModel):
     """The penalty ``alpha sum_edges weight_ij |w_i - w_j|``."""
 
     graph: GraphLike
+
+    def _watch(self, source: Source) -> None:
+        learnt = isinstance(self.graph, str) and self.graph in ("glasso", "knn")
+        if learnt and always_streams(self.solver) and getattr(self, "class_weight", None) is None:
+            share_scan(source)
 
     def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
         names = getattr(self, "feature_names_in_", None)

@@ -10,8 +10,9 @@ import numpy as np
 from .._core.threads import one_blas_thread
 from ..linalg import matrices
 from ..sources import RawBlock, Source
+from ..sources._base import View
 
-__all__ = ["moments"]
+__all__ = ["moments", "share_scan"]
 
 MOST_COLUMNS = 8000  # their covariance matrix takes 512 MiB
 
@@ -27,24 +28,97 @@ def moments(source: Source) -> tuple[Any, ...]:
             f"a graph over {d:,} columns cannot be learnt from a source: it needs the covariance matrix of all columns "
             f"(at most {MOST_COLUMNS:,}). Pass a graph, or learn one from a sample of the rows in memory"
         )
+    observed = _observed(source)
+    if observed is not None:
+        return observed.finished(d)
     with np.errstate(all="ignore"), one_blas_thread():
         found = (centre for k in range(len(source)) for centre in source.each(centre_of, partitions=[k]))
         centre = next((centre for centre in found if centre is not None), None)
         if centre is None:
             raise ValueError(f"a graph cannot be learnt from {source!r}: all rows have weight 0")
-        total, first, second = 0.0, np.zeros(d), np.zeros((d, d))
-        least, most = np.full(d, np.inf), np.full(d, -np.inf)
-        for share, of_first, of_second, low, high in source.each(sums_about, centre):
-            total += share
-            first += of_first
-            second += of_second
-            least, most = np.minimum(least, low), np.maximum(most, high)
-        off = first / total
-        covariance = second / total - np.outer(off, off)
+        sums = Sums(centre)
+        for of_block in source.each(sums_about, centre):
+            sums.add(*of_block)
+        return sums.fields()
+
+
+def share_scan(source: Source) -> None:
+    """Let the first scan of a source find the moments, so that they take no pass of their own."""
+    source.observe(ScanMoments())
+
+
+def _observed(source: Source) -> ScanMoments | None:
+    """The moments that the scan of a source has found; those of a view only if it has the same rows and weights."""
+    while isinstance(source, View) and source.convert.weights is None and not source.convert.intercept:
+        source = source.inner
+    found = [observer for observer in source._observers if isinstance(observer, ScanMoments) and observer.sums]
+    return found[0] if found else None
+
+
+class Sums:
+    """The moments of some rows about a centre, and the minimum and maximum of each column."""
+
+    def __init__(self, centre: np.ndarray) -> None:
+        d = len(centre)
+        self.centre, self.total = centre, 0.0
+        self.first, self.second = np.zeros(d), np.zeros((d, d))
+        self.least, self.most = np.full(d, np.inf), np.full(d, -np.inf)
+
+    def add(self, share: float, first: np.ndarray, second: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        self.total += share
+        self.first += first
+        self.second += second
+        self.least, self.most = np.minimum(self.least, low), np.maximum(self.most, high)
+
+    def widen(self, d: int) -> None:
+        """Further columns, which were 0 in all rows so far."""
+        more = d - len(self.centre)
+        self.centre, self.first, self.least, self.most = (
+            np.pad(values, (0, more)) for values in (self.centre, self.first, self.least, self.most)
+        )
+        self.second = np.pad(self.second, (0, more))
+
+    def fields(self) -> tuple[Any, ...]:
+        """The fields of `Columns`."""
+        off = self.first / self.total
+        covariance = self.second / self.total - np.outer(off, off)
         covariance = (covariance + covariance.T) / 2.0
         variance = np.diag(covariance).copy()
-        usable = (most > least) & (variance > 1e-13 * np.diag(second) / total) & np.isfinite(variance)
-    return None, None, centre + off, variance, most == least, usable, covariance
+        varies = variance > 1e-13 * np.diag(self.second) / self.total
+        usable = (self.most > self.least) & varies & np.isfinite(variance)
+        return None, None, self.centre + off, variance, self.most == self.least, usable, covariance
+
+
+class ScanMoments:
+    """Sums the moments of the blocks of a scan; ``sums`` is None if there are too many columns, or no weight."""
+
+    def __init__(self) -> None:
+        self.sums: Sums | None = None
+        self.too_wide = False
+
+    def add(self, block: RawBlock) -> None:
+        d = max(block.X.shape[1], 0 if self.sums is None else len(self.sums.centre))
+        if self.too_wide or d > MOST_COLUMNS:
+            self.too_wide, self.sums = True, None
+            return
+        block = block._replace(X=matrices.widened(block.X, d))
+        if self.sums is None:
+            centre = centre_of(block, {})
+            if centre is None:
+                return
+            self.sums = Sums(centre)
+        if d > len(self.sums.centre):
+            self.sums.widen(d)
+        with np.errstate(all="ignore"):
+            self.sums.add(*sums_about(block, {}, self.sums.centre))
+
+    def finished(self, d: int) -> tuple[Any, ...]:
+        """The fields of `Columns`, for a source of d columns."""
+        assert self.sums is not None
+        if d > len(self.sums.centre):
+            self.sums.widen(d)
+        with np.errstate(all="ignore"):
+            return self.sums.fields()
 
 
 def centre_of(piece: RawBlock, remembered: dict) -> np.ndarray | None:

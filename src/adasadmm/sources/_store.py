@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import operator
 import os
 import struct
 import weakref
@@ -28,6 +29,7 @@ MAGIC = b"adasadmm rows 1\n"
 ALIGNMENT = 2**16  # the granularity of memory maps on all systems
 TRAILER = struct.Struct("<QQ32s16s")
 END = b"end of the rows\n"
+NOT_OF_THIS_FORM = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, OSError)
 
 
 class CacheFault(Exception):
@@ -109,13 +111,22 @@ class Store:
         except FileNotFoundError:
             raise CacheFault("missing") from None
         weakref.finalize(self, os.close, self._handle)
-        index = self._index()
-        if index["key"] != key:
-            raise CacheFault("the files or their settings have changed")
-        totals, self.partitions, self._blocks = index["summary"], index["partitions"], index["blocks"]
-        if totals["labels"] is not None:
-            totals["labels"] = {label: (rows, weight) for label, rows, weight in totals["labels"]}
-        self.summary = Summary(**{**totals, "faults": tuple(totals["faults"])})
+        try:
+            index = self._index()
+            if index["key"] != key:
+                raise CacheFault("the files or their settings have changed")
+            totals, self.partitions, self._blocks = index["summary"], index["partitions"], index["blocks"]
+            if not all(0 <= k < len(self._blocks) for numbers in self.partitions for k in numbers):
+                raise CacheFault("its index is damaged: it names blocks that it has not")
+            if not all(
+                0 <= operator.index(totals[name]) < 2**62 for name in ("rows", "features", "entries", "skipped")
+            ):
+                raise CacheFault("its index is damaged: its totals are none")
+            if totals["labels"] is not None:
+                totals["labels"] = {label: (rows, weight) for label, rows, weight in totals["labels"]}
+            self.summary = Summary(**{**totals, "faults": tuple(totals["faults"])})
+        except NOT_OF_THIS_FORM as error:
+            raise CacheFault(f"its index is damaged: {error}") from None
         self._checked: set[int] = set()  # blocks whose checksum this process has compared
 
     def _index(self) -> Any:
@@ -137,11 +148,14 @@ class Store:
 
     def block(self, number: int) -> RawBlock:
         """A block, mapped into memory. It is checked when this process reads it first."""
-        record = self._blocks[number]
         try:
-            mapped = mmap.mmap(self._handle, max(record["size"], 1), access=mmap.ACCESS_COPY, offset=record["at"])
-        except (ValueError, OSError) as error:
+            return self._mapped(number)
+        except NOT_OF_THIS_FORM as error:
             raise CacheFault(f"block {number}: {error}") from None
+
+    def _mapped(self, number: int) -> RawBlock:
+        record = self._blocks[number]
+        mapped = mmap.mmap(self._handle, max(record["size"], 1), access=mmap.ACCESS_COPY, offset=record["at"])
         if hasattr(mapped, "madvise"):
             mapped.madvise(mmap.MADV_WILLNEED)
         if number in self._checked:
@@ -174,6 +188,11 @@ def _array(mapped: mmap.mmap, dtype: str, shape: list[int], at: int) -> np.ndarr
 def _is_sound(X: Dense | CSR) -> bool:
     """Whether compiled code, which does not check indices, can use the rows."""
     if isinstance(X, Dense):
-        return X.values.ndim == 2
+        return X.values.ndim == 2 and X.values.dtype == np.float64
+    forms = [(array.ndim, array.dtype.name) for array in X[:3]]
+    if forms not in ([(1, "float64"), (1, f"u{width}"), (1, width)] for width in ("int32", "int64")):
+        return False
+    if not len(X.indptr):
+        return False
     ordered = X.indptr[0] == 0 and X.indptr[-1] == len(X.data) == len(X.indices) and (np.diff(X.indptr) >= 0).all()
     return bool(ordered and np.max(X.indices, initial=0) < max(X.columns, 1))
