@@ -137,10 +137,10 @@ trace_, n_features_in_, feature_names_in_
     >>> from adasadmm import StructuredRegressorCV
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 7))
-    >>> y = X @ [0, 1, 2, 3, 2, 1, 0] + 0.1 * rng.normal(size=100)
+    >>> y = X @ np.arange(7) + 0.1 * rng.normal(size=100)
     >>> model = StructuredRegressorCV("trend", alphas=10, l2s=[0.0], selection="bic", tol=1e-6).fit(X, y)
-    >>> model.df_  # the intercept, and a piecewise linear function with one kink
-    4.0
+    >>> model.df_  # the intercept, and the two numbers of a line
+    3.0
     """
 
     _parameter_constraints: ClassVar[dict] = {**search_constraints(LinearRegressor._parameter_constraints), **OWN}

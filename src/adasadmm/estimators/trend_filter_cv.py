@@ -76,7 +76,7 @@ class TrendFilterCV(TrendFilter):
     >>> from adasadmm import TrendFilterCV
     >>> t = np.arange(60.0)
     >>> y = np.where(t < 30, 0.0, 2.0) + 0.1 * np.random.default_rng(0).normal(size=60)
-    >>> TrendFilterCV(order=0, selection="bic").fit(t, y).change_points_
+    >>> TrendFilterCV(order=0, rule="1se").fit(t, y).change_points_
     array([30.])
     """
 

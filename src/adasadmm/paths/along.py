@@ -15,12 +15,16 @@ from ..certificates.polish import feasible
 from ..certificates.trace import Result
 from ..problem import Problem
 from ..registry import SOLVERS, Tuning
-from ..solvers import Solver
+from ..solvers import ProximalNewton, Solver
 from .choice import CONTINUED, Attempts, Choice, along_path, gap_of, is_auto
+from .contracted import contracting
 from .exact import with_exact_structure
 from .strength import with_l1_norm, with_strength
 
 __all__ = ["Solution", "as_strengths", "path", "solutions"]
+
+
+FEW_CLUSTERS = Choice(ProximalNewton(), "the solution for another strength shows the clusters, which are few")
 
 
 class Solution(NamedTuple):
@@ -127,6 +131,7 @@ def solutions(problem: Problem, alphas: Iterable[float], solver: str | Solver, e
     """The solution for each strength, in turn."""
     before: Result | None = None
     current = problem
+    few = contracting(problem) if is_auto(solver) and not effort.first_only and effort.tol > 0.0 else None
     for alpha in alphas:
         # From the last problem, which has what was computed from the rows: all but the penalty is shared.
         current = current.with_penalty(with_strength(current.penalty, alpha))
@@ -134,6 +139,13 @@ def solutions(problem: Problem, alphas: Iterable[float], solver: str | Solver, e
         if effort.first_only:
             in_turn = itertools.islice(in_turn, 1)
         attempts = Attempts(effort.tol)
+        if few is not None:
+            found = few.result(current, effort.tol, effort.settings(ProximalNewton()))
+            if found is not None:
+                before = found
+                yield Solution(current, found, FEW_CLUSTERS, reached=True)
+                continue
+            few = None
         for choice in in_turn:
             settings = effort.settings(choice.solver)
             if attempts.last is not None:

@@ -1,0 +1,105 @@
+"""A strength of a path on the contracted problem: few clusters, or few coefficients that are not 0.
+
+If the rows of A are linearly independent differences and single coefficients (a chain, a forest, the identity), theta
+follows from the slopes of the losses: ``A'theta = X'(c s)/n + gamma w``. So the multipliers of the last strength tell
+which rows of ``A w`` are 0 at the next one (the sequential strong rule), the problem is solved on their clusters, and
+one gradient of all columns certifies it, or shows which clusters to split.
+
+Reference: R. Tibshirani et al., Strong rules for discarding predictors in lasso-type problems, Journal of the Royal
+Statistical Society B 74, 2012.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._solve import solve
+from ..certificates import duality
+from ..certificates.contraction import contracted
+from ..certificates.trace import Result, Status
+from ..linalg.clusters import clusters_of
+from ..linalg.matrices import to_scipy
+from ..penalties import L1
+from ..problem import Problem
+from ..solvers import ProximalNewton, check_fits
+
+__all__ = ["Contracting", "contracting"]
+
+FEWEST = 300  # features above which contraction saves time
+MOST_CLUSTERS = 1000
+ROUNDS = 12
+INNER = 0.2  # of tol, for the contracted problem
+VIOLATED = 1.0 + 1e-6
+
+
+def contracting(problem: Problem) -> Contracting | None:
+    """What solves strengths of this problem on contracted ones; None if its form does not allow it."""
+    if problem.d < FEWEST or not isinstance(problem.penalty, L1) or problem.B is not None or problem.b.any():
+        return None
+    if problem.diagonal is not None:
+        return None
+    try:
+        check_fits(ProximalNewton(), problem)
+    except (TypeError, ValueError):
+        return None
+    A = to_scipy(problem.A)
+    found = clusters_of(A)
+    if found is None or not A.data.all() or (np.diff(A.indptr) == 0).any():
+        return None
+    free = found.number - len(np.unique(found.single))
+    if len(found.single) > len(np.unique(found.single)) or free != problem.d - problem.m:
+        return None  # a cycle, or two fixed ends: theta is not determined
+    return Contracting(A)
+
+
+class Contracting:
+    """The factor of ``A A'``, the last strength, and the multipliers there."""
+
+    def __init__(self, A: sp.csr_array) -> None:
+        self.A, self.solve = A, sp.linalg.splu(sp.csc_array(A @ A.T)).solve
+        self.theta, self.before = np.zeros(A.shape[0]), np.inf
+        self.last: Result | None = None
+
+    def result(self, problem: Problem, tol: float, settings: dict[str, Any]) -> Result | None:
+        """The result at the strength of this problem; None if that takes too many clusters or rounds."""
+        limit = problem.penalty.nu * (1.0 if problem.penalty.weights is None else problem.penalty.weights)
+        nu, before = problem.penalty.nu, self.before
+        apart = np.abs(self.theta) >= (2.0 - min(before / nu, 2.0) if nu > 0.0 else 0.0) * limit
+        if before == np.inf or before >= 2.0 * nu:  # the rule says nothing: begin with what was apart
+            apart = np.zeros(problem.m, dtype=bool) if self.last is None else self.last.v != 0.0
+        else:
+            apart |= False if self.last is None else self.last.v != 0.0
+        goal = INNER * tol
+        for _ in range(ROUNDS):
+            found = self._on_clusters(problem, apart, goal, settings)
+            if found is None:
+                return None
+            if found.certificate is not None and found.certificate.relative_gap <= tol:
+                self.last, self.theta, self.before = found, found.theta, nu
+                return dataclasses.replace(found, status=Status.converged)
+            split = ~apart & (np.abs(self.theta) > VIOLATED * limit)
+            if split.any():
+                apart |= split
+            else:
+                goal *= 0.1
+        return None
+
+    def _on_clusters(self, problem: Problem, apart: np.ndarray, tol: float, settings: dict[str, Any]) -> Result | None:
+        """The solution with ``A w = 0`` in all rows but these, as a point of the whole problem; sets theta."""
+        small = contracted(problem, apart.astype(float))
+        if small is None or small.problem.d > MOST_CLUSTERS:
+            return None
+        start = None if self.last is None else small.start(self.last)
+        inner = solve(small.problem, ProximalNewton(), **{**settings, "tol": tol, "start": start})
+        w = small.expanded(inner.w_average)
+        slopes = duality.slopes(problem, problem.last_products.of(w))
+        rest = duality.data_pull(problem, slopes) + problem.gamma * w
+        self.theta = self.solve(self.A @ rest)
+        v = np.zeros(problem.m)
+        v[apart] = inner.v
+        start = dataclasses.replace(inner, w=w, v=v, theta=self.theta, run=None)
+        return solve(problem, ProximalNewton(), **{**settings, "epochs": 0, "tol": 0.0, "start": start})
