@@ -34,6 +34,7 @@ MOST_CLUSTERS = 1000
 ROUNDS = 12
 INNER = 0.2  # of tol, for the contracted problem
 VIOLATED = 1.0 + 1e-6
+SLOPE = 0.3  # how fast multipliers may grow, relative to the bound of the strong rule, where it is 1
 
 
 def contracting(problem: Problem) -> Contracting | None:
@@ -67,12 +68,11 @@ class Contracting:
     def result(self, problem: Problem, tol: float, settings: dict[str, Any]) -> Result | None:
         """The result at the strength of this problem; None if that takes too many clusters or rounds."""
         limit = problem.penalty.nu * (1.0 if problem.penalty.weights is None else problem.penalty.weights)
-        nu, before = problem.penalty.nu, self.before
-        apart = np.abs(self.theta) >= (2.0 - min(before / nu, 2.0) if nu > 0.0 else 0.0) * limit
-        if before == np.inf or before >= 2.0 * nu:  # the rule says nothing: begin with what was apart
-            apart = np.zeros(problem.m, dtype=bool) if self.last is None else self.last.v != 0.0
-        else:
-            apart |= False if self.last is None else self.last.v != 0.0
+        nu, fall = problem.penalty.nu, 0.0
+        apart = np.zeros(problem.m, dtype=bool) if self.last is None else self.last.v != 0.0
+        if np.isfinite(self.before) and nu > 0.0:
+            fall = self.before / nu - 1.0
+            apart |= np.abs(self.theta) >= max(1.0 - SLOPE * fall, 0.5) * self.before / nu * limit
         goal = INNER * tol
         for _ in range(ROUNDS):
             found = self._on_clusters(problem, apart, goal, settings)

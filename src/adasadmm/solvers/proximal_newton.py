@@ -40,6 +40,7 @@ ROUNDING = 1e-14
 MOST_ROUNDS, MOST_STEPS = 40, 30
 GROWTH = ((3, 4.0), (6, 2.0), (12, 1.2), (MOST_STEPS, 0.5))  # Newton steps of a round: the factor for beta
 FIRST_BETA, LEAST_BETA, MOST_BETA = 0.5, 1e-6, 1e8  # the first in units of penalty / |A w|^2, others of the even one
+WARM = 100.0  # times that for a start that is not 0, and so not far from the solution
 HALVINGS = 30
 TAKEN = (penalties.L1, penalties.GroupL2, penalties.ElasticNet, penalties.L2Squared, penalties.Zero)
 
@@ -188,7 +189,7 @@ class ProximalNewtonMethod:
         """A beta with which penalty and constraint have equal weight; at w = 0, rows and constraint."""
         v = self.problem.times_A(self.w) - self.problem.b
         size, value = float(v @ v), self.problem.penalty_value(v)
-        return FIRST_BETA * value / size if size > 0.0 and 0.0 < value < math.inf else self._even_beta()
+        return WARM * FIRST_BETA * value / size if size > 0.0 and 0.0 < value < math.inf else self._even_beta()
 
     def curvature(self, x: np.ndarray, v: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray | None]:
         """The second derivative of the penalty's envelope: weights of the rows of A, and the bends of groups."""
