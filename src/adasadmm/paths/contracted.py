@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._solve import solve
-from ..certificates import duality
+from .._solve import begin, solve
+from ..certificates import certify, duality
 from ..certificates.contraction import contracted
 from ..certificates.trace import Result, Status
 from ..linalg.clusters import clusters_of
@@ -26,6 +26,7 @@ from ..linalg.matrices import to_scipy
 from ..penalties import L1
 from ..problem import Problem
 from ..solvers import ProximalNewton, check_fits
+from .exact import with_exact_structure
 
 __all__ = ["Contracting", "contracting"]
 
@@ -91,15 +92,34 @@ class Contracting:
     def _on_clusters(self, problem: Problem, apart: np.ndarray, tol: float, settings: dict[str, Any]) -> Result | None:
         """The solution with ``A w = 0`` in all rows but these, as a point of the whole problem; sets theta."""
         small = contracted(problem, apart.astype(float))
-        if small is None or small.problem.d > MOST_CLUSTERS:
+        if small is not None and small.problem.d <= MOST_CLUSTERS:
+            start = None if self.last is None else small.start(self.last)
+            inner = solve(small.problem, ProximalNewton(), **{**settings, "tol": tol, "start": start})
+            inner, _ = with_exact_structure(small.problem, inner, tol)
+            w = small.expanded(inner.w_average)
+        elif small is None and not apart.any():  # all coefficients are 0
+            inner, w = solve(problem, ProximalNewton(), epochs=0), np.zeros(problem.d)
+        else:
             return None
-        start = None if self.last is None else small.start(self.last)
-        inner = solve(small.problem, ProximalNewton(), **{**settings, "tol": tol, "start": start})
-        w = small.expanded(inner.w_average)
         slopes = duality.slopes(problem, problem.last_products.of(w))
         rest = duality.data_pull(problem, slopes) + problem.gamma * w
         self.theta = self.solve(self.A @ rest)
-        v = np.zeros(problem.m)
-        v[apart] = inner.v
-        start = dataclasses.replace(inner, w=w, v=v, theta=self.theta, run=None)
-        return solve(problem, ProximalNewton(), **{**settings, "epochs": 0, "tol": 0.0, "start": start})
+        return self._certified(problem, inner, w, slopes)
+
+    def _certified(self, problem: Problem, inner: Result, w: np.ndarray, slopes: np.ndarray) -> Result:
+        """The point as a result of the whole problem.
+
+        Both parts of the dual point are scaled until theta lies in its domain: that keeps ``A'theta`` in balance, which
+        a projection onto the domain would not.
+        """
+        v = problem.times_A(w)
+        limit = problem.penalty.nu * (1.0 if problem.penalty.weights is None else problem.penalty.weights)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = float(np.min(np.where(self.theta != 0.0, limit / np.abs(self.theta), 1.0), initial=1.0))
+        run: Any = begin(problem, ProximalNewton(), dataclasses.replace(inner, w=w, v=v, theta=self.theta, run=None))
+        plain = certify(problem, w, v, slopes, self.theta) if problem.has_ridge else None
+        scaled = certify(problem, w, v, scale * slopes, scale * self.theta)
+        best = scaled if plain is None or scaled.dual > plain.dual else plain
+        run.best_dual.find(problem, run.iteration, lambda: best)
+        points: dict[str, Any] = {"w": w, "v": v, "w_mean": w, "v_mean": v, "w_average": w, "w_feasible": w}
+        return dataclasses.replace(inner, theta=self.theta.copy(), certified=best, run=run, **points)
