@@ -23,7 +23,7 @@ LAYERS = [  # a file imports only from lines above its own, and from its own fol
     "solvers",
     "registry _schedule checkpoints _progress",
     "_solve theory",
-    "paths distributed",
+    "paths distributed terms",
     "estimators",
     "models datasets",
     "paper",

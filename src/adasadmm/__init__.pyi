@@ -11,6 +11,7 @@ from . import (
     solvers as solvers,
     sources as sources,
     stepsizes as stepsizes,
+    terms as terms,
     theory as theory,
 )
 from ._solve import solve as solve
@@ -28,6 +29,8 @@ from .estimators import (
     StructuredClassifierCV as StructuredClassifierCV,
     StructuredRegressor as StructuredRegressor,
     StructuredRegressorCV as StructuredRegressorCV,
+    TermsClassifier as TermsClassifier,
+    TermsRegressor as TermsRegressor,
     TotalVariationDenoiser as TotalVariationDenoiser,
     TrendFilter as TrendFilter,
     TrendFilterCV as TrendFilterCV,

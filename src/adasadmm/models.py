@@ -28,6 +28,7 @@ from . import __version__
 from ._core.files import MOST_EXPANSION, check_arrays, most_unpacked, write_whole
 from .certificates.trace import Trace
 from .estimators._signals import SignalModel
+from .estimators._terms import TermsModel
 from .solvers.rda_sadmm import DualAveragingRun
 from .solvers.stochastic import StochasticRun
 
@@ -38,7 +39,7 @@ MEMBER = "adasadmm.json"
 REBUILD_GROUPS = "adasadmm.penalties.norms.group_l2_from_fields"
 # A model may contain the records and estimators of these modules and folders. Creating one runs no code of the package.
 HOMES = (
-    *("losses", "penalties", "metrics", "linalg", "certificates", "solvers", "estimators"),
+    *("losses", "penalties", "metrics", "linalg", "certificates", "solvers", "terms", "estimators"),
     *("algorithm", "averages", "stepsizes"),
 )
 RUNS = (StochasticRun, DualAveragingRun)  # partial_fit keeps one of these
@@ -181,7 +182,8 @@ def _is_consistent(model: BaseEstimator) -> bool:
     """Whether coefficients and intercepts are floats whose shapes match the numbers of features and classes."""
     if isinstance(model, SignalModel):
         return model._is_consistent()
-    features, classes = model.n_features_in_, getattr(model, "classes_", None)
+    features = model._design.width if isinstance(model, TermsModel) else model.n_features_in_
+    classes = getattr(model, "classes_", None)
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = (features,), ()
     if classes is not None:
         rows = 1 if len(classes) == 2 else len(classes)

@@ -6,6 +6,7 @@ from .graph_guided import GraphGuidedClassifier, GraphGuidedRegressor
 from .graph_guided_cv import GraphGuidedClassifierCV, GraphGuidedRegressorCV
 from .structured import StructuredClassifier, StructuredRegressor
 from .structured_cv import StructuredClassifierCV, StructuredRegressorCV
+from .terms_models import TermsClassifier, TermsRegressor
 from .trend_filter import TrendFilter
 from .trend_filter_cv import TrendFilterCV
 
@@ -21,6 +22,8 @@ __all__ = [
     "StructuredClassifierCV",
     "StructuredRegressor",
     "StructuredRegressorCV",
+    "TermsClassifier",
+    "TermsRegressor",
     "TotalVariationDenoiser",
     "TrendFilter",
     "TrendFilterCV",

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from .._core.threads import Together
 from .._solve import advance, begin
@@ -38,7 +38,7 @@ from ._fitting import Fit
 from ._judged import Judged
 from ._structure import Structure, extended, with_strength
 from ._summary import describe
-from ._types import BoundsLike, Eta, LossLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
+from ._types import BoundsLike, Eta, LossLike, MatrixLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
 from ._weights import NO_WEIGHTS, adaptive_weights, given_weights, number_of_terms, pilot
 
 __all__ = ["LinearModel", "all_or_nothing", "keep_parameters"]
@@ -290,6 +290,10 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         labels = [_fitting.fused_groups(coef, self.graph_, exactly) for coef in coefs]
         return labels[0] if len(labels) == 1 else np.array(labels)
 
+    def _rows(self, X: MatrixLike) -> ValidRows:
+        """The rows to predict, checked against those of the fit."""
+        return validate_data(self, X, accept_sparse="csr", reset=False)
+
     def _dense_coef(self) -> np.ndarray:
         return self.coef_.toarray() if hasattr(self.coef_, "toarray") else self.coef_
 
@@ -345,19 +349,9 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         answers = [_fitting.split_intercept(self, into_sets(run.problem, run.answer)) for run in runs]
         self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
         self._run, self._rows_seen = [run.fork(None) for run in runs], rows_seen
-        for name in (
-            "dual_gap_",
-            "status_",
-            "trace_",
-            "solver_",
-            "solver_reason_",
-            "_objectives",
-            "_fused_exactly",
-            "coef_penalized_",
-            "intercept_penalized_",
-            "_criteria",
-            "_judgements",
-        ):  # of an earlier fit with other coefficients
+        of_fit = ("dual_gap_", "status_", "trace_", "solver_", "solver_reason_", "_objectives", "_fused_exactly")
+        again = ("coef_penalized_", "intercept_penalized_", "_criteria", "_judgements")
+        for name in (*of_fit, *again):  # of an earlier fit with other coefficients
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .. import losses
 from .._core.jit import is_registered
@@ -37,7 +37,7 @@ def scores(model: FittedModel, X: RowsLike, offset: npt.ArrayLike | None = None)
             raise ValueError(f"offset must be None, because {X!r} has its own")
         offset = known if offset is None else offset
     else:
-        found = np.asarray(validate_data(model, X, accept_sparse="csr", reset=False) @ coef)
+        found = np.asarray(model._rows(X) @ coef)
     shift = as_offset(getattr(model, "_default_offset", None) if offset is None else offset, len(found))
     return found + model.intercept_ + (0.0 if shift is None else shift[:, None])
 

@@ -1,0 +1,234 @@
+"""What the models of terms share: encode a table, make the structure of its terms, report coefficients by level."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from ..losses import has_log_link
+from ..penalties import L1, GroupL2
+from ..sources import Source
+from ..terms._design import Design, check_terms, learn
+from ..terms._factors import Factor, Measures
+from ..terms._given import term_name
+from ..terms._table import Table
+from . import _fitting, _predicting
+from ._base import LinearModel, all_or_nothing
+from ._constraints import Limits, limits_of
+from ._structure import Structure, extended
+from ._terms_report import describe_terms, groups_of, table_of
+from ._types import PerRow, ValidRows
+from ._weights import adaptive_weights, pilot
+
+__all__ = ["TermsModel"]
+
+
+class TermsModel(LinearModel):
+    """A linear model of a table whose columns are described by terms."""
+
+    terms: Sequence[Any]
+    _design: Design
+
+    # Terms have penalties, weights and constraints of their own; solvers with settings are given as objects.
+    l1_ratio, positive, bounds = 0.0, False, None
+    eta, beta, a, batch_size, average, shuffle = "auto", "auto", 1.0, "auto", "auto", True
+
+    _parameter_constraints: ClassVar[dict] = {
+        "terms": "no_validation",
+        "weights": [StrOptions({"adaptive", "standard"}), None],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : data frame of pandas, polars or Arrow
+            The table with the columns that the terms name; others are ignored.
+        y : array-like of shape (n,)
+            Targets.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows, not negative. None gives all rows the same weight.
+        offset : array-like of shape (n,), default=None
+            A known part of each prediction. For counts with an exposure it is the logarithm of the exposure.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
+        """
+        listed, table = check_terms(self.terms), Table(X)
+        self._design = learn(listed, table, self._measures(len(table), sample_weight, offset), bool(self.fit_intercept))
+        self._library = table.library
+        super().fit(self._design.encode(table, standardised=True), y, sample_weight, offset)
+        self.feature_names_in_ = np.array(self._design.columns, dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return self
+
+    def _measures(self, n: int, sample_weight: npt.ArrayLike | None, offset: npt.ArrayLike | None) -> Measures:
+        """The weight of each row, and its exposure: with a logarithmic link the offset is the logarithm of it."""
+        weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
+        shift = _predicting.as_offset(offset, n)
+        if shift is None or not has_log_link(_fitting.as_loss(self.loss)):
+            return Measures(weight, weight)
+        return Measures(weight, weight * np.exp(shift))
+
+    @available_if(lambda self: False)
+    def partial_fit(self, X: Any, y: npt.ArrayLike) -> None:
+        """Not available: the levels of a stream are not known before it ends."""
+
+    # --- the structure -----------------------------------------------------------------------------------------------
+
+    def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
+        """The structure with weights that do not depend on the targets."""
+        self.graph_ = None
+        return self._weighted(alpha, self._fixed_weights())
+
+    def _structures(
+        self, X: ValidRows | Source, alpha: float, per_row: PerRow, targets: list[Any] | None
+    ) -> list[Structure]:
+        limits, own = self._limits(X.shape[1]), self._structure(X, alpha, per_row.weight)
+        if self.weights != "adaptive" or targets is None or not np.isnan(self._design.given_weights()).any():
+            return [extended(own, 0.0, limits)] * (1 if targets is None else len(targets))
+        loss = _fitting.as_loss(self.loss)
+        pilots = (pilot(X, y, per_row, loss, self.fit_intercept) for y in targets)
+        return [extended(self._weighted(alpha, self._adapted(w)), 0.0, limits) for w in pilots]
+
+    def _weighted(self, alpha: float, weights: np.ndarray) -> Structure:
+        factor = np.ones(len(weights))
+        ridge = self._design.rows_with("l2")
+        factor[ridge] = np.sqrt(weights[ridge])
+        return Structure(sp.csr_array(sp.diags_array(factor) @ self._design.A), self._design.penalty(alpha, weights))
+
+    def _fixed_weights(self) -> np.ndarray:
+        """Given weights; for other rows of A the standard ones, or 1."""
+        given, standard = self._design.given_weights(), self._design.standard_weights()
+        return np.where(np.isnan(given), np.ones(len(given)) if self.weights is None else standard, given)
+
+    def _adapted(self, w: np.ndarray) -> np.ndarray:
+        """The weights times adaptive ones, from a pilot w, where none are given."""
+        A, adapted = self._design.A, np.ones(self._design.A.shape[0])
+        lasso, groups = self._design.rows_with("l1"), self._design.groups()
+        if len(lasso):
+            adapted[lasso] = adaptive_weights(A[lasso], L1(1.0), w, self.weights_power).structural
+        if groups:
+            found = np.asarray(adaptive_weights(A, GroupL2(1.0, groups), w, self.weights_power).structural)
+            adapted[np.concatenate(groups)] = np.repeat(found, [len(members) for members in groups])
+        free = np.isnan(self._design.given_weights())
+        return self._fixed_weights() * np.where(free, adapted, 1.0)
+
+    def _limits(self, d: int) -> Limits | None:
+        return limits_of(d, None, False, None, self._design.constraints())
+
+    # --- coefficients ------------------------------------------------------------------------------------------------
+
+    def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
+        pairs = [self._design.in_own_units(*pair) for pair in zip(coefs, intercepts, strict=True)]
+        super()._set_coefficients([coef for coef, _ in pairs], [intercept for _, intercept in pairs])
+
+    def _rows(self, X: Any) -> ValidRows:
+        return self._design.encode(Table(X))
+
+    @property
+    def levels_(self) -> dict[str, list]:
+        """The levels of each factor, by the name of its term."""
+        check_is_fitted(self)
+        return {block.name: list(block.levels) for block in self._design.blocks if isinstance(block, Factor)}
+
+    @property
+    def groups_(self) -> dict[str, np.ndarray]:
+        """The group of each level, by the name of its term: fused levels have the same number."""
+        check_is_fitted(self)
+        coefs, exactly = np.atleast_2d(self._dense_coef()), getattr(self, "_fused_exactly", False)
+        found = {}
+        for block, place in self._design.placed():
+            if isinstance(block, Factor):
+                labels = [groups_of(block, coef[place], exactly) for coef in coefs]
+                found[block.name] = labels[0] if len(labels) == 1 else np.array(labels)
+        return found
+
+    def coef_table(self) -> Any:
+        """Return the coefficients level by level.
+
+        Returns
+        -------
+        data frame
+            Of the library of the table that was fitted. The columns are ``term``, ``level`` (for numbers the name of
+            the column), ``group`` (fused levels have the same number), ``coefficient``, for losses with a logarithmic
+            link ``relativity``, the exponential of it, then ``rows`` and ``exposure``, the sum of the weights, times
+            the exponentials of the offsets if the link is logarithmic. A model of several classes has ``class`` first.
+        """
+        check_is_fitted(self)
+        return table_of(self)
+
+    def summary(self) -> str:
+        """Describe the fitted model: a line for each term, then how the fit ended.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self)
+        first, *rest = super().summary().splitlines()
+        return "\n".join([first, *describe_terms(self), *rest])
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the coefficients.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored; it exists for scikit-learn.
+
+        Returns
+        -------
+        ndarray of str
+            ``"column=level"`` for factors, whose base level has no coefficient, and ``"column"`` for numbers.
+        """
+        check_is_fitted(self)
+        return np.array(self._design.names, dtype=object)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; with ``deep`` also those of the terms, as ``name__parameter``."""
+        found = super().get_params(deep=deep)
+        if deep and isinstance(self.terms, Sequence):
+            for term in self.terms:
+                if dataclasses.is_dataclass(term):
+                    fields = (field.name for field in dataclasses.fields(term))
+                    found |= {f"{term_name(term)}__{name}": getattr(term, name) for name in fields}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, and those of terms as ``name__parameter``."""
+        own = {name: value for name, value in params.items() if "__" not in name}
+        super().set_params(**own)
+        by_term: dict[str, dict] = {}
+        for name, value in params.items():
+            if "__" in name:
+                term, field = name.rsplit("__", 1)
+                by_term.setdefault(term, {})[field] = value
+        known = {term_name(term): k for k, term in enumerate(self.terms)}
+        for name, changes in by_term.items():
+            if name not in known:
+                raise ValueError(f"there is no term {name!r}; the terms are {', '.join(map(repr, known))}")
+            listed = list(self.terms)
+            listed[known[name]] = dataclasses.replace(listed[known[name]], **changes)
+            self.terms = listed
+        return self
