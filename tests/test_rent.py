@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from adasadmm import StructuredRegressor, datasets
+from adasadmm import StructuredRegressor, TermsRegressor, datasets, terms
 from adasadmm.datasets import cases
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -111,3 +111,39 @@ def test_coefficients_estimated_again(rent, design, model):
     np.testing.assert_allclose(found, published(rent, design, "re_estimated"), rtol=0.0, atol=5e-6)
     rest = rent["flats"]["rentm"] - design[0].to_numpy() @ found[1:] - found[0]
     assert rest @ rest == pytest.approx(7737.418230, abs=1e-6)
+
+
+# --- the same model by terms -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def by_terms(rent):
+    flats, weights = rent["flats"].copy(), dict(list(rent["weights"].groupby("predictor")))
+    for name in SELECTED:
+        has = flats[name] == (1 if name in ("bathextra", "kitchen") else 0)
+        flats[f"{name}yes"], flats[f"{name}no"] = has, ~has
+    listed = [
+        terms.nominal("area", weights=weights["area"]),
+        terms.ordered("year_decade", weights=weights["year"], name="year"),
+        terms.ordered("rooms", weights=weights["rooms"]),
+        terms.ordered("quality", levels=["fair", "good", "excellent"], weights=weights["quality"]),
+        terms.ordered("size_class", weights=weights["size"], name="size"),
+        *(terms.linear([f"{name}yes", f"{name}no"], weights=weights[name]) for name in SELECTED),
+    ]
+    return TermsRegressor(listed, alpha=STRENGTH, tol=1e-10, refit="clusters").fit(flats, flats["rentm"])
+
+
+def test_terms_find_the_same_optimum_and_clusters(rent, by_terms):
+    answer = rent["answer"].set_index("term")
+    names = ["Intercept", *(name.replace("=", "") for name in by_terms.get_feature_names_out())]
+    optimum = answer["optimum_with_stored_weights"][names].to_numpy(float)
+    again = answer["re_estimated"][names].to_numpy(float)
+    penalised = np.append(by_terms.intercept_penalized_, by_terms.coef_penalized_)
+    np.testing.assert_allclose(penalised, optimum, rtol=0.0, atol=1e-4)
+    np.testing.assert_allclose(np.append(by_terms.intercept_, by_terms.coef_), again, rtol=0.0, atol=5e-6)
+    places = dict(zip(names[1:], again[1:], strict=True))
+    for term, levels in by_terms.levels_.items():
+        theirs = np.array([places.get(f"{term}{level}", 0.0) for level in levels])
+        groups = by_terms.groups_[term]
+        np.testing.assert_array_equal(groups[:, None] == groups, theirs[:, None] == theirs)
+    assert by_terms.dual_gap_ <= 1e-10
