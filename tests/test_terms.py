@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from adasadmm import TermsClassifier, TermsRegressor, load_model, save_model, terms
+from adasadmm import TermsClassifier, TermsDisplay, TermsRegressor, load_model, save_model, terms
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -136,6 +136,21 @@ def test_classes(table):
     assert model.score(table, labels) > 0.95 and model.groups_["region"].shape == (3, 6)
     assert set(model.coef_table()["class"]) == {"near", "old", "young"}
     assert model.predict_proba(table).shape == (len(table), 3)
+
+
+def test_the_display_has_a_panel_for_each_term(model, table, claims):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
+    shown = TermsDisplay.from_estimator(model)
+    assert [ax.get_title() for ax in shown.axes_] == ["age", "region", "band", "mileage+flag"]
+    place = terms.spatial("region", coordinates=("east", "north"))
+    given = [place, terms.ordered("band"), terms.interaction("region", "band")]
+    other = TermsRegressor(given, alpha=0.01).fit(table, claims)
+    square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    for polygons in (None, {level: square + k for k, level in enumerate("abcdef")}):
+        shown = TermsDisplay.from_estimator(other, terms=["region", "region:band"], polygons=polygons)
+        assert len(shown.axes_) == 2 and len(shown.axes_[0].collections) == 1
+    with pytest.raises(ValueError, match="'regions', which is not a term"):
+        TermsDisplay.from_estimator(other, terms=["regions"])
 
 
 # --- the mathematics -------------------------------------------------------------------------------------------------

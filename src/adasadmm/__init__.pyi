@@ -30,6 +30,7 @@ from .estimators import (
     StructuredRegressor as StructuredRegressor,
     StructuredRegressorCV as StructuredRegressorCV,
     TermsClassifier as TermsClassifier,
+    TermsDisplay as TermsDisplay,
     TermsRegressor as TermsRegressor,
     TotalVariationDenoiser as TotalVariationDenoiser,
     TrendFilter as TrendFilter,

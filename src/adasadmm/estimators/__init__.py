@@ -6,6 +6,8 @@ from .graph_guided import GraphGuidedClassifier, GraphGuidedRegressor
 from .graph_guided_cv import GraphGuidedClassifierCV, GraphGuidedRegressorCV
 from .structured import StructuredClassifier, StructuredRegressor
 from .structured_cv import StructuredClassifierCV, StructuredRegressorCV
+from .terms_display import TermsDisplay
+from .terms_models import TermsClassifier, TermsRegressor
 from .terms_models import TermsClassifier, TermsRegressor
 from .trend_filter import TrendFilter
 from .trend_filter_cv import TrendFilterCV
@@ -23,6 +25,7 @@ __all__ = [
     "StructuredRegressor",
     "StructuredRegressorCV",
     "TermsClassifier",
+    "TermsDisplay",
     "TermsRegressor",
     "TotalVariationDenoiser",
     "TrendFilter",

@@ -119,8 +119,9 @@ class TermsModel(LinearModel):
 
     def _fixed_weights(self) -> np.ndarray:
         """Given weights; for other rows of A the standard ones, or 1."""
-        given, standard = self._design.given_weights(), self._design.standard_weights()
-        return np.where(np.isnan(given), np.ones(len(given)) if self.weights is None else standard, given)
+        given, strengths = self._design.given_weights(), self._design.strengths()
+        own = strengths if self.weights is None else strengths * self._design.standard_weights()
+        return np.where(np.isnan(given), own, given)
 
     def _adapted(self, w: np.ndarray) -> np.ndarray:
         """The weights times adaptive ones, from a pilot w, where none are given."""

@@ -140,6 +140,10 @@ class Design:
         """The weight of each row of A for which one strength serves all terms."""
         return np.concatenate([block.standard_weights() for block in self.blocks])
 
+    def strengths(self) -> np.ndarray:
+        """The strength of the term of each row of A."""
+        return np.concatenate([np.full(len(rows), float(block.strength)) for block, rows in self.penalised()])
+
     def penalty(self, alpha: float, weights: np.ndarray) -> Any:
         """The penalty of ``A w`` with these weights of its rows, of which those with a ridge are part of A."""
         lasso, ridge, groups = self.rows_with("l1"), self.rows_with("l2"), self.groups()

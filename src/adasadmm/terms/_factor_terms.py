@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._given import check_choice, check_count, plain_columns, plain_edges, plain_value, plain_weights
+from ._given import check_choice, check_count, check_strength, plain_columns, plain_edges, plain_value, plain_weights
 
 __all__ = ["interaction", "nominal", "ordered", "spatial"]
 
@@ -22,6 +22,7 @@ class _Factor:
     column: str
     base: Any
     weights: Any
+    strength: float
     missing: str
     unknown: str
 
@@ -29,6 +30,7 @@ class _Factor:
         kind = type(self).__name__
         if not isinstance(self.column, str):
             raise ValueError(f"terms.{kind} needs the name of a column, got {self.column!r}")
+        check_strength(self)
         check_choice(self, "unknown", UNKNOWN)
         check_choice(self, "missing", MISSING)
         self._set(base=plain_value(self.base), weights=plain_weights(self.weights, kind))
@@ -64,6 +66,8 @@ class ordered(_Factor):
     weights : frame or sequence, default=None
         The weight of each edge: a frame with the columns ``level_a``, ``level_b`` and ``weight``, or such triples. They
         are used as they are. None takes the weights of the model.
+    strength : float, default=1.0
+        Factor of the weights of the model for this term: more than 1 fuses more levels.
     missing : {"error", "level", "ignore"}, default="error"
         Missing values raise ``ValueError``, are a level of their own, which may be fused with the base, or take the
         mean effect of the levels.
@@ -89,6 +93,7 @@ class ordered(_Factor):
     cyclic: bool = False
     base: Any = None
     weights: Any = None
+    strength: float = 1.0
     missing: str = "error"
     unknown: str = "error"
     name: str | None = None
@@ -124,7 +129,7 @@ class nominal(_Factor):
         Name of the column.
     min_count : int, default=1
         Levels with fewer rows are gathered in one level, ``"(other)"``, which unknown levels then have, too.
-    base, weights, missing, unknown, name
+    base, weights, strength, missing, unknown, name
         As for `ordered`. ``unknown="nearest"`` needs levels that are numbers.
 
     Examples
@@ -139,6 +144,7 @@ class nominal(_Factor):
     min_count: int = 1
     base: Any = None
     weights: Any = None
+    strength: float = 1.0
     missing: str = "error"
     unknown: str = "error"
     name: str | None = None
@@ -166,7 +172,7 @@ class spatial(_Factor):
         ``neighbours`` nearest places. Either ``edges`` or ``coordinates`` is required.
     neighbours : int, default=5
         Number of nearest places.
-    base, weights, missing, unknown, name
+    base, weights, strength, missing, unknown, name
         As for `ordered`. ``unknown="nearest"`` takes the nearest place by ``coordinates``.
 
     Examples
@@ -183,6 +189,7 @@ class spatial(_Factor):
     neighbours: int = 5
     base: Any = None
     weights: Any = None
+    strength: float = 1.0
     missing: str = "error"
     unknown: str = "error"
     name: str | None = None
@@ -214,6 +221,8 @@ class interaction:
     ----------
     first, second : str
         Names of two terms of the same model that are factors.
+    strength : float, default=1.0
+        Factor of the weights of the model for this term.
     name : str, default=None
         Name of the term in tables. None takes both names with a colon between them.
 
@@ -227,9 +236,11 @@ class interaction:
     first: str
     second: str
     _: KW_ONLY
+    strength: float = 1.0
     name: str | None = None
 
     def __post_init__(self) -> None:
+        check_strength(self)
         plain_columns((self.first, self.second), "interaction")
 
     @property

@@ -49,6 +49,7 @@ class Factor:
     counts: Counts
     weights: np.ndarray | None = None
     direction: int = 0
+    strength: float = 1.0
 
     penalty = "l1"
 
@@ -142,7 +143,7 @@ def learn_factor(term: Any, table: Table, per_row: Measures) -> Factor:
     place[base] = -1
     direction = {None: 0, "increasing": 1, "decreasing": -1}[getattr(term, "monotone", None)]
     given = weights_of(term.weights, label, coder.levels, edges)
-    return Factor(kind, term_name(term), (coder,), coder.levels, place, edges, counts, given, direction)
+    return Factor(kind, term_name(term), (coder,), coder.levels, place, edges, counts, given, direction, term.strength)
 
 
 def learn_product(term: Any, factors: dict[str, Factor], table: Table, per_row: Measures) -> Factor:
@@ -167,7 +168,7 @@ def learn_product(term: Any, factors: dict[str, Factor], table: Table, per_row: 
     edges = edges[(place[edges] >= 0).any(axis=1)]  # between two cells with coefficient 0 there is nothing to fuse
     block = Factor("interaction", term_name(term), (*first.parts, *second.parts), levels, place, edges, Counts())
     counts = _counts(block.codes(table), per_row, m * n)
-    return replace(block, counts=counts)
+    return replace(block, counts=counts, strength=term.strength)
 
 
 def _counts(codes: np.ndarray, per_row: Measures, count: int) -> Counts:

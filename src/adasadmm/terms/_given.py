@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -12,6 +13,7 @@ import numpy as np
 __all__ = [
     "check_choice",
     "check_count",
+    "check_strength",
     "columns_of",
     "plain_columns",
     "plain_edges",
@@ -37,6 +39,12 @@ def check_count(term: Any, field: str, least: int) -> None:
     value = getattr(term, field)
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
         raise ValueError(f"{field} of terms.{type(term).__name__} must be an integer >= {least}, got {value!r}")
+
+
+def check_strength(term: Any) -> None:
+    """Raise ``ValueError`` unless the strength of the term is a finite number >= 0."""
+    if not isinstance(term.strength, Real) or not 0.0 <= float(term.strength) < np.inf:
+        raise ValueError(f"strength of terms.{type(term).__name__} must be a finite number >= 0, got {term.strength!r}")
 
 
 def term_name(term: Any) -> str:

@@ -45,6 +45,12 @@ class Levels:
 
     def codes(self, table: Table) -> np.ndarray:
         """The number of the level of each row, or AVERAGE."""
+        known = table.codes.get(id(self.levels))
+        if known is None:
+            known = table.codes[id(self.levels)] = self.levels, self._codes(table)
+        return known[1]
+
+    def _codes(self, table: Table) -> np.ndarray:
         table.check_columns((self.column,), self.term)
         if self.cuts is not None:
             values = table.numbers(self.column, self.term)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from ._given import check_choice, plain_columns, plain_weights
+from ._given import check_choice, check_strength, plain_columns, plain_weights
 
 __all__ = ["group", "linear"]
 
@@ -29,6 +29,8 @@ class linear:
     weights : frame or sequence, default=None
         The weight of each column: a frame with the columns ``level_a`` (the name of the column), ``level_b`` (empty)
         and ``weight``, or such triples. None takes the weights of the model.
+    strength : float, default=1.0
+        Factor of the weights of the model for this term.
     missing : {"error", "indicator", "ignore"}, default="error"
         Missing values raise ``ValueError``, or are replaced by the mean; ``"indicator"`` adds a column that is 1 where
         a value is missing.
@@ -46,11 +48,13 @@ class linear:
     _: KW_ONLY
     penalty: str = "l1"
     weights: Any = None
+    strength: float = 1.0
     missing: str = "error"
     name: str | None = None
 
     def __post_init__(self) -> None:
         check_choice(self, "penalty", ("l1", "l2", "none"))
+        check_strength(self)
         check_choice(self, "missing", MISSING)
         object.__setattr__(self, "columns", plain_columns(self.columns, "linear"))
         object.__setattr__(self, "weights", plain_weights(self.weights, "linear"))
@@ -67,7 +71,7 @@ class group:
     ----------
     columns : sequence of str
         Names of the columns.
-    missing, name
+    strength, missing, name
         As for `linear`.
 
     Examples
@@ -79,9 +83,11 @@ class group:
 
     columns: str | Sequence[str]
     _: KW_ONLY
+    strength: float = 1.0
     missing: str = "error"
     name: str | None = None
 
     def __post_init__(self) -> None:
+        check_strength(self)
         check_choice(self, "missing", MISSING)
         object.__setattr__(self, "columns", plain_columns(self.columns, "group"))

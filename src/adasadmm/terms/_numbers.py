@@ -31,6 +31,7 @@ class Numbers:
     scale: np.ndarray
     indicated: tuple[int, ...]
     known: np.ndarray
+    strength: float = 1.0
     weights: np.ndarray | None = None
 
     @property
@@ -98,7 +99,16 @@ def learn_numbers(term: Any, table: Table, weight: np.ndarray) -> Numbers:
         spread = np.sqrt(weight[known] @ (values[known] - mean[k]) ** 2 / total)
         scale[k] = spread if spread > 1e-12 * abs(mean[k]) else 1.0  # a constant column keeps its coefficient of 0
     block = Numbers(
-        kind, term_name(term), columns, getattr(term, "penalty", "group"), term.missing, mean, scale, indicated, rows
+        kind,
+        term_name(term),
+        columns,
+        getattr(term, "penalty", "group"),
+        term.missing,
+        mean,
+        scale,
+        indicated,
+        rows,
+        term.strength,
     )
     return block if getattr(term, "weights", None) is None else _with_weights(block, term.weights)
 

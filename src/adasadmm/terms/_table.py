@@ -27,6 +27,8 @@ class Table:
                 f"got {type(frame).__name__}"
             ) from None
         self.library = nw.get_native_namespace(frame).__name__
+        self._values: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self.codes: dict[int, tuple[list, np.ndarray]] = {}  # by the identity of a list of levels, which is kept
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -57,12 +59,20 @@ class Table:
 
     def values(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         """The values of a column, and which of them are missing."""
+        if column not in self._values:
+            self._values[column] = self._read(column)
+        return self._values[column]
+
+    def _read(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         series = self.frame[column]
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             found = series.cast(nw.Float64).to_numpy().astype(np.float64)
             return found, np.isnan(found)
-        missing = series.is_null().to_numpy().astype(bool)
-        found = np.array([plain_value(value) for value in series.to_list()], dtype=object)
+        missing, listed = series.is_null().to_numpy().astype(bool), series.to_list()
+        if series.dtype != nw.String:
+            listed = [plain_value(value) for value in listed]
+        found = np.empty(len(listed), dtype=object)
+        found[:] = listed
         return found, missing
 
     def categories(self, column: str) -> list | None:
