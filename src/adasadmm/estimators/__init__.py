@@ -8,7 +8,6 @@ from .structured import StructuredClassifier, StructuredRegressor
 from .structured_cv import StructuredClassifierCV, StructuredRegressorCV
 from .terms_display import TermsDisplay
 from .terms_models import TermsClassifier, TermsRegressor
-from .terms_models import TermsClassifier, TermsRegressor
 from .trend_filter import TrendFilter
 from .trend_filter_cv import TrendFilterCV
 
