@@ -6,6 +6,7 @@ from .graph_guided import GraphGuidedClassifier, GraphGuidedRegressor
 from .graph_guided_cv import GraphGuidedClassifierCV, GraphGuidedRegressorCV
 from .structured import StructuredClassifier, StructuredRegressor
 from .structured_cv import StructuredClassifierCV, StructuredRegressorCV
+from .terms_cv import TermsClassifierCV, TermsRegressorCV
 from .terms_display import TermsDisplay
 from .terms_models import TermsClassifier, TermsRegressor
 from .trend_filter import TrendFilter
@@ -24,8 +25,10 @@ __all__ = [
     "StructuredRegressor",
     "StructuredRegressorCV",
     "TermsClassifier",
+    "TermsClassifierCV",
     "TermsDisplay",
     "TermsRegressor",
+    "TermsRegressorCV",
     "TotalVariationDenoiser",
     "TrendFilter",
     "TrendFilterCV",

@@ -37,6 +37,7 @@ class TermsModel(LinearModel):
 
     terms: Sequence[Any]
     _design: Design
+    _encoded = False  # whether rows to predict are encoded and standardised already, as in folds
 
     # Terms have penalties, weights and constraints of their own; solvers with settings are given as objects.
     l1_ratio, positive, bounds = 0.0, False, None
@@ -76,7 +77,7 @@ class TermsModel(LinearModel):
         """
         listed, table = check_terms(self.terms), Table(X)
         self._design = learn(listed, table, self._measures(len(table), sample_weight, offset), bool(self.fit_intercept))
-        self._library = table.library
+        self._library, self._encoded = table.library, False
         super().fit(self._design.encode(table, standardised=True), y, sample_weight, offset)
         self.feature_names_in_ = np.array(self._design.columns, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
@@ -141,11 +142,13 @@ class TermsModel(LinearModel):
     # --- coefficients ------------------------------------------------------------------------------------------------
 
     def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
-        pairs = [self._design.in_own_units(*pair) for pair in zip(coefs, intercepts, strict=True)]
+        pairs = list(zip(coefs, intercepts, strict=True))
+        if not self._encoded:
+            pairs = [self._design.in_own_units(*pair) for pair in pairs]
         super()._set_coefficients([coef for coef, _ in pairs], [intercept for _, intercept in pairs])
 
     def _rows(self, X: Any) -> ValidRows:
-        return self._design.encode(Table(X))
+        return X if self._encoded else self._design.encode(Table(X))
 
     @property
     def levels_(self) -> dict[str, list]:
