@@ -48,10 +48,13 @@ def _add_predict(commands: Commands) -> None:
 
 
 def _predict(options: argparse.Namespace) -> int:
+    from ..estimators._terms import TermsModel
     from ..models import load_model
-    from . import stream
+    from . import stream, tables
 
     model = load_model(options.model, most_expansion=options.most_expansion)
+    if isinstance(model, TermsModel):
+        return tables.predict_terms(model, options)
     if options.on_bad_row == "skip":
         options.on_bad_row = "mark"  # one line per row, empty if the row cannot be read
     if options.files == ["-"]:
