@@ -131,6 +131,12 @@ def test_save_load_clone_and_pipeline(model, table, claims, tmp_path):
     assert steps.predict(table).shape == claims.shape
 
 
+def test_conversion_to_scikit_learn_is_refused(model):
+    with pytest.raises(ValueError, match="encodes its table itself"):
+        model.to_sklearn()
+    assert not hasattr(model, "partial_fit")
+
+
 def test_parameters_of_terms(model):
     other = clone(model).set_params(age__bins=5, region__min_count=10, alpha=0.5)
     assert (other.terms[0].bins, other.terms[1].min_count, other.alpha) == (5, 10, 0.5)
