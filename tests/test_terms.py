@@ -6,7 +6,16 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from adasadmm import TermsClassifier, TermsDisplay, TermsRegressor, load_model, save_model, terms
+from adasadmm import (
+    TermsClassifier,
+    TermsClassifierCV,
+    TermsDisplay,
+    TermsRegressor,
+    TermsRegressorCV,
+    load_model,
+    save_model,
+    terms,
+)
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -122,6 +131,12 @@ def test_save_load_clone_and_pipeline(model, table, claims, tmp_path):
     assert steps.predict(table).shape == claims.shape
 
 
+def test_conversion_to_scikit_learn_is_refused(model):
+    with pytest.raises(ValueError, match="encodes its table itself"):
+        model.to_sklearn()
+    assert not hasattr(model, "partial_fit")
+
+
 def test_parameters_of_terms(model):
     other = clone(model).set_params(age__bins=5, region__min_count=10, alpha=0.5)
     assert (other.terms[0].bins, other.terms[1].min_count, other.alpha) == (5, 10, 0.5)
@@ -151,6 +166,32 @@ def test_the_display_has_a_panel_for_each_term(model, table, claims):
         assert len(shown.axes_) == 2 and len(shown.axes_[0].collections) == 1
     with pytest.raises(ValueError, match="'regions', which is not a term"):
         TermsDisplay.from_estimator(other, terms=["regions"])
+
+
+def test_the_strength_is_chosen_on_folds(table, claims):
+    """The search encodes the table once; scores and predictions are those of the plain model."""
+    given, offset = list(TERMS), np.log(table["years"].to_numpy())
+    fold = [(np.arange(0, 1500), np.arange(1500, 2000))]
+    model = TermsRegressorCV(given, loss="poisson", alphas=[0.3, 0.05, 0.01], cv=fold, weights="standard", tol=1e-6)
+    model.fit(table, claims, offset=offset)
+    settings = {"loss": "poisson", "alpha": model.alpha_, "weights": "standard", "tol": 1e-6}
+    plain = TermsRegressor(given, **settings).fit(table, claims, offset=offset)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(model.coef_path_[0, list(model.alphas_).index(model.alpha_)], model.coef_)
+    np.testing.assert_allclose(model.predict(table), plain.predict(table), rtol=1e-2)
+    train, test = fold[0]
+    fits = TermsRegressor(given, **settings).fit(table.iloc[train], claims[train], offset=offset[train])
+    score = fits.score(table.iloc[test], claims[test], offset=offset[test])
+    assert model.cv_scores_.max() == pytest.approx(score, abs=2e-3)  # bands are those of all rows
+    assert model.df_ <= plain.coef_.size + 1 and np.isfinite(model.bic_)
+
+
+def test_classes_by_an_information_criterion(table):
+    late = (table["age"] < 40) ^ (np.random.default_rng(3).random(len(table)) < 0.1)
+    model = TermsClassifierCV([terms.ordered("age"), terms.nominal("region")], alphas=8, selection="bic")
+    model.fit(table, late)
+    assert len(set(model.groups_["region"])) == 1 and 2 <= len(set(model.groups_["age"])) <= 4
+    assert (model.predict(table) == (table["age"] < 40)).mean() > 0.95
 
 
 # --- the mathematics -------------------------------------------------------------------------------------------------

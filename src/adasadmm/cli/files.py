@@ -53,10 +53,13 @@ def _add_predict(commands: Commands) -> None:
 
 
 def _predict(options: argparse.Namespace) -> int:
+    from ..estimators._terms import TermsModel
     from ..models import load_model
-    from . import models, predict, stream
+    from . import models, predict, stream, tables
 
     model = load_model(options.model, most_expansion=options.most_expansion)
+    if isinstance(model, TermsModel):
+        return tables.predict_terms(model, options)
     kept = [] if options.keep is None else options.keep.split(",")
     writer = predict.Predictions(model, options.proba, kept)
     if options.on_bad_row == "skip":

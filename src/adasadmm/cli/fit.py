@@ -55,6 +55,8 @@ def add_commands(commands: Commands) -> None:
             "adasadmm fit rows.csv --target y --alpha cv --rule 1se --model m.skops     # also m.path.csv, m.path.png",
             "adasadmm fit rows.csv --target y --drop id,name --scale --model m.skops     # the graph is learnt",
             "adasadmm fit train.svm.bz2 --valid valid.svm --graph chain --epochs 3 --model m.skops",
+            "adasadmm fit policies.parquet --target claims --exposure years --loss poisson --terms terms.toml "
+            "--table tariff.csv --model m.skops",
             "zcat log.svm.gz | adasadmm fit - --n-features 1000 --graph chain --model m.skops",
         ],
     )
@@ -100,6 +102,14 @@ def _add_model_options(parser: Parser) -> None:
     )
     parser.add_argument("--positive", action="store_true", help="no coefficient may be negative")
     add_scale(parser)
+    parser.add_argument(
+        "--terms",
+        type=Path,
+        metavar="FILE",
+        help="TOML file that describes columns with levels, places and numbers, in place of --graph: tables [[term]] "
+        "with kind, column and the parameters of adasadmm.terms",
+    )
+    parser.add_argument("--table", type=Path, metavar="OUT", help="with --terms: CSV file for coefficients by level")
 
 
 def _add_solver_options(parser: Parser) -> None:
@@ -145,6 +155,10 @@ def _fit(options: argparse.Namespace) -> int:
     from . import models, stream
 
     _check_fit(options)
+    if options.terms is not None:
+        from .tables import fit_terms
+
+        return fit_terms(options)
     check_file(options.model, "--model")
     if options.alpha == "cv":
         check_file(path_file(options.model, "csv"), "--model")

@@ -209,6 +209,24 @@ class TermsModel(LinearModel):
         check_is_fitted(self)
         return np.array(self._design.names, dtype=object)
 
+    def to_sklearn(self) -> Any:
+        """Not available: scikit-learn's models take encoded columns; use `coef_table`, or `save_model`.
+
+        Raises
+        ------
+        ValueError
+            Always.
+        """
+        raise ValueError(
+            "a model of terms encodes its table itself, which the linear models of scikit-learn cannot do: use "
+            "coef_table() as a table of coefficients by level, or save_model and load_model"
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse, tags.input_tags.string, tags.input_tags.categorical = False, True, True
+        return tags
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with ``deep`` also those of the terms, as ``name__parameter``."""
         found = super().get_params(deep=deep)

@@ -1,0 +1,184 @@
+"""`adasadmm fit --terms` and predictions of such models: whole tables, read by pyarrow."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from .. import TermsClassifier, TermsRegressor, save_model, terms
+from ..estimators._terms import TermsModel
+from ..registry import CLASSIFICATION_LOSSES
+from ..sources._paths import kind_of, resolved
+from .common import Failed, Wrong, check_file, open_output, print_figures
+
+__all__ = ["fit_terms", "predict_terms", "terms_of"]
+
+KINDS = {name: getattr(terms, name) for name in terms.__all__}
+TARGETS = ("target", "label", "y")
+NOT_TAKEN = ("valid", "checkpoint", "resume", "scheduler", "scale", "positive", "l1_ratio", "epochs", "classes")
+
+
+def fit_terms(options: argparse.Namespace) -> int:
+    """Fit a model of terms to the files, save it, and write the table of its coefficients."""
+    for name in NOT_TAKEN:
+        if getattr(options, name, None):
+            raise Wrong(f"--{name.replace('_', '-')} does not work with --terms")
+    listed = terms_of(options.terms)
+    check_file(options.model, "--model")
+    if options.table is not None:
+        check_file(options.table, "--table")
+    table = read(options.files)
+    y, offset = _column(table, _target(table, options.target)), offset_of(table, options)
+    made = TermsClassifier if options.loss in CLASSIFICATION_LOSSES else TermsRegressor
+    strengths = {name: value for name in ("alpha", "l2") if (value := getattr(options, name)) is not None}
+    model = made(listed, loss=options.loss, solver=options.solver, tol=options.tol, **strengths)
+    begin = time.perf_counter()
+    model.fit(table, y, offset=offset)
+    figures: dict[str, Any] = {
+        "rows": len(y),
+        "columns": len(model.feature_names_in_),
+        "coefficients": int(model.coef_.size),
+    }
+    figures |= {name: len(np.unique(groups)) for name, groups in _named(model)}
+    figures |= {
+        "objective": model._objectives[0],
+        "relative_gap": float(np.max(model.dual_gap_)),
+        "seconds": time.perf_counter() - begin,
+        "model": str(options.model),
+    }
+    save_model(model, options.model)
+    if options.table is not None:
+        with open_output(str(options.table)) as file:
+            _write_table(model, file)
+        figures["table"] = str(options.table)
+    print_figures(figures, options.json)
+    return 0
+
+
+def predict_terms(model: TermsModel, options: argparse.Namespace) -> int:
+    """Write one line for each row of the files: the prediction and, for a classifier, its scores."""
+    table = read(options.files)
+    offset, classifies = offset_of(table, options), is_classifier(model)
+    columns: dict[str, Any] = {"prediction": model.predict(table, offset=offset)}
+    if classifies:
+        scores = np.asarray(model.decision_function(table, offset=offset))
+        names = ["score"] if scores.ndim == 1 else [f"score_{label}" for label in model.classes_]
+        columns |= dict(zip(names, scores.reshape(len(scores), -1).T, strict=True))
+    with open_output(options.out) as file:
+        _write(columns, file)
+    return 0
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def terms_of(path: Path) -> list:
+    """The terms of a TOML file: tables ``[[term]]`` with ``kind`` and the parameters of the term."""
+    try:
+        content = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise Wrong(f"--terms: {path} cannot be read: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise Wrong(f"--terms: {path} is not TOML: {error}") from None
+    entries = content.get("term")
+    if not isinstance(entries, list) or not entries:
+        raise Wrong(f'--terms: {path} needs entries such as [[term]] with kind = "ordered" and column = "age"')
+    return [_term(dict(entry), path, number) for number, entry in enumerate(entries, 1)]
+
+
+def _term(entry: dict[str, Any], path: Path, number: int) -> Any:
+    kind = entry.pop("kind", None)
+    if kind not in KINDS:
+        raise Wrong(f"--terms: term {number} of {path} has the kind {kind!r}; it must be one of {', '.join(KINDS)}")
+    if isinstance(entry.get("edges"), str):
+        entry["edges"] = str(path.parent / entry["edges"])
+    try:
+        return KINDS[kind](**entry)
+    except TypeError as error:
+        raise Wrong(f"--terms: term {number} of {path}: {str(error).replace('__init__()', kind)}") from None
+    except ValueError as error:
+        raise Wrong(f"--terms: term {number} of {path}: {error}") from None
+
+
+def read(files: list[str]) -> Any:
+    """All rows of the files as an Arrow table."""
+    if files == ["-"]:
+        raise Wrong("--terms needs files: standard input has no names of columns")
+    try:
+        import pyarrow as pa
+        import pyarrow.csv
+        import pyarrow.feather
+        import pyarrow.parquet
+    except ImportError:
+        raise Failed('tables are read by pyarrow: pip install "adasadmm[cli]"') from None
+    kind = kind_of(files)
+    readers = {
+        "parquet": pa.parquet.read_table,
+        "arrow": pa.feather.read_table,
+        "csv": pa.csv.read_csv,
+        "tsv": lambda path: pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter="\t")),
+    }
+    if kind not in readers:
+        raise Wrong(f"--terms needs .csv, .tsv, .parquet or .arrow files, whose columns have names; got {files[0]}")
+    try:
+        return pa.concat_tables([readers[kind](path) for path in resolved(files, kind)])
+    except pa.ArrowInvalid as error:
+        raise Failed(f"{files[0]} cannot be read: {error}") from None
+
+
+def offset_of(table: Any, options: argparse.Namespace) -> np.ndarray | None:
+    """The offsets by --offset, or the logarithms of --exposure."""
+    if options.offset is not None and options.exposure is not None:
+        raise Wrong("--offset and --exposure: give one of them, not both")
+    if options.offset is not None:
+        return _column(table, options.offset).astype(float)
+    if options.exposure is None:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite is an error of fit and predict
+        return np.log(_column(table, options.exposure).astype(float))
+
+
+def _target(table: Any, given: str | None) -> str:
+    found = given or next((name for name in TARGETS if name in table.column_names), None)
+    if found is None:
+        raise Wrong(f"no column is called {', '.join(TARGETS)}: name the target column with --target")
+    return found
+
+
+def _column(table: Any, name: str) -> np.ndarray:
+    if name not in table.column_names:
+        raise Wrong(f"there is no column {name!r}; the columns are {', '.join(table.column_names)}")
+    return table.column(name).to_numpy()
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def _named(model: TermsModel) -> Iterable[tuple[str, np.ndarray]]:
+    return ((f"groups of {name}", groups) for name, groups in model.groups_.items())
+
+
+def _write_table(model: TermsModel, file: TextIO) -> None:
+    found = model.coef_table()
+    _write({name: found.column(name).to_numpy() for name in found.column_names}, file)
+
+
+def _write(columns: dict[str, Any], file: TextIO) -> None:
+    import csv
+
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_text(value) for value in row] for row in zip(*columns.values(), strict=True))
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, (float, np.floating)):
+        return "" if np.isnan(value) else f"{value:.9g}"
+    return value

@@ -1,0 +1,87 @@
+"""`adasadmm fit --terms` and predictions of such models."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from adasadmm import TermsRegressor, load_model, terms
+from adasadmm.cli import main
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+pytest.importorskip("skops", reason="skops is not installed")
+
+pytestmark = pytest.mark.compiled  # fits are slow without the compiler
+
+TOML = """
+[[term]]
+kind = "ordered"
+column = "age"
+bins = [30, 50]
+
+[[term]]
+kind = "spatial"
+column = "region"
+edges = "borders.csv"
+"""
+COMMON = ("--target", "claims", "--exposure", "years", "--loss", "poisson", "--alpha", "0.1")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    age, region = rng.integers(18, 80, 400), rng.choice(list("abc"), 400)
+    years = rng.uniform(0.5, 1.0, 400)
+    claims = rng.poisson(np.where(age <= 30, 3.0, 1.0) * years)
+    pa.parquet.write_table(
+        pa.table({"age": age, "region": region, "years": years, "claims": claims}), tmp_path / "policies.parquet"
+    )
+    (tmp_path / "terms.toml").write_text(TOML)
+    (tmp_path / "borders.csv").write_text("one,other\na,b\nb,c\n")
+    return tmp_path
+
+
+def run(folder, *arguments):
+    return main([str(each).replace("@", f"{folder}/") for each in arguments])
+
+
+def test_a_tariff_from_files(folder):
+    fit = ("fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", "--table", "@tariff.csv")
+    assert run(folder, *fit, *COMMON, "--json") == 0
+    rows = list(csv.DictReader((folder / "tariff.csv").read_text().splitlines()))
+    assert [row["level"] for row in rows] == ["<= 30", "(30, 50]", "> 50", "a", "b", "c"]
+    assert float(rows[1]["relativity"]) < 0.6 and rows[1]["group"] == rows[2]["group"]
+    table = pa.parquet.read_table(folder / "policies.parquet")
+    listed = [terms.ordered("age", bins=[30, 50]), terms.spatial("region", edges=[("a", "b"), ("b", "c")])]
+    model = TermsRegressor(listed, loss="poisson", alpha=0.1)
+    offset = np.log(table.column("years").to_numpy())
+    model.fit(table, table.column("claims").to_numpy(), offset=offset)
+    np.testing.assert_array_equal(load_model(folder / "m.skops").coef_, model.coef_)
+    assert run(folder, "predict", "@m.skops", "@policies.parquet", "--exposure", "years", "--out", "@p.csv") == 0
+    found = np.loadtxt(folder / "p.csv", skiprows=1)
+    np.testing.assert_allclose(found, model.predict(table, offset=offset), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[[term]]\nkind = 'round'\n", "has the kind 'round'; it must be one of"),
+        ("[[term]]\nkind = 'ordered'\ncolumn = 'age'\nbin = 3\n", "unexpected keyword argument 'bin'"),
+        ("[[term]]\nkind = 'ordered'\ncolumn = 'agee'\n", "Did you mean 'age'"),
+        ("terms = 3\n", "needs entries such as"),
+        ("[[term", "is not TOML"),
+    ],
+    ids=range(5),
+)
+def test_wrong_terms(folder, capsys, content, message):
+    (folder / "terms.toml").write_text(content)
+    assert run(folder, "fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", *COMMON) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_options_that_terms_do_not_take(folder, capsys):
+    fit = ("fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", "--scale", *COMMON)
+    assert run(folder, *fit) == 2 and "--scale does not work with --terms" in capsys.readouterr().err
+    assert run(folder, "fit", "-", "--terms", "@terms.toml", "--model", "@m.skops", *COMMON) == 2
+    assert "standard input has no names" in capsys.readouterr().err
