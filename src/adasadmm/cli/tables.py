@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import numpy as np
 from sklearn.base import is_classifier
 
-from .. import TermsClassifier, TermsRegressor, save_model, terms
+from .. import TermsClassifier, TermsClassifierCV, TermsRegressor, TermsRegressorCV, save_model, terms
 from ..estimators._terms import TermsModel
 from ..registry import CLASSIFICATION_LOSSES
 from ..sources._paths import kind_of, resolved
@@ -22,7 +22,10 @@ __all__ = ["fit_terms", "predict_terms", "terms_of"]
 
 KINDS = {name: getattr(terms, name) for name in terms.__all__}
 TARGETS = ("target", "label", "y")
-NOT_TAKEN = ("valid", "checkpoint", "resume", "scheduler", "scale", "positive", "l1_ratio", "epochs", "classes")
+NOT_TAKEN = (
+    *("valid", "checkpoint", "checkpoint_every", "resume", "scheduler", "scale", "cache"),
+    *("positive", "l1_ratio", "epochs", "classes"),
+)
 
 
 def fit_terms(options: argparse.Namespace) -> int:
@@ -36,9 +39,7 @@ def fit_terms(options: argparse.Namespace) -> int:
         check_file(options.table, "--table")
     table = read(options.files)
     y, offset = _column(table, _target(table, options.target)), offset_of(table, options)
-    made = TermsClassifier if options.loss in CLASSIFICATION_LOSSES else TermsRegressor
-    strengths = {name: value for name in ("alpha", "l2") if (value := getattr(options, name)) is not None}
-    model = made(listed, loss=options.loss, solver=options.solver, tol=options.tol, **strengths)
+    model = model_of(listed, options)
     begin = time.perf_counter()
     model.fit(table, y, offset=offset)
     figures: dict[str, Any] = {
@@ -46,6 +47,7 @@ def fit_terms(options: argparse.Namespace) -> int:
         "columns": len(model.feature_names_in_),
         "coefficients": int(model.coef_.size),
     }
+    figures |= {"alpha": model.alpha_} if options.alpha == "cv" else {}
     figures |= {name: len(np.unique(groups)) for name, groups in _named(model)}
     figures |= {
         "objective": model._objectives[0],
@@ -62,8 +64,24 @@ def fit_terms(options: argparse.Namespace) -> int:
     return 0
 
 
+def model_of(listed: list, options: argparse.Namespace) -> Any:
+    """The model of these terms that the options describe; with ``--alpha cv`` its search."""
+    classifies, common = options.loss in CLASSIFICATION_LOSSES, {"loss": options.loss, "solver": options.solver}
+    common["tol"] = options.tol
+    if options.alpha != "cv":
+        strengths = {name: value for name in ("alpha", "l2") if (value := getattr(options, name)) is not None}
+        return (TermsClassifier if classifies else TermsRegressor)(listed, **common, **strengths)
+    search: dict[str, Any] = {"cv": options.folds, "rule": options.rule or "best"}
+    if options.l2 is not None:
+        search["l2s"] = [options.l2]
+    return (TermsClassifierCV if classifies else TermsRegressorCV)(listed, **common, **search)
+
+
 def predict_terms(model: TermsModel, options: argparse.Namespace) -> int:
     """Write one line for each row of the files: the prediction and, for a classifier, its scores."""
+    for name in ("proba", "keep"):
+        if getattr(options, name):
+            raise Wrong(f"--{name} does not work with a model of terms")
     table = read(options.files)
     offset, classifies = offset_of(table, options), is_classifier(model)
     columns: dict[str, Any] = {"prediction": model.predict(table, offset=offset)}
