@@ -263,3 +263,20 @@ def test_the_script_of_a_shell_is_understood_by_it(shell, capsys):
     assert "_ARGCOMPLETE" in script and "adasadmm" in script
     if shutil.which(shell):
         assert subprocess.run([shell, "-n"], input=script, text=True).returncode == 0
+
+
+def test_the_strength_by_cross_validation(tmp_path, capsys):
+    from adasadmm.cli import main
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    rows = np.column_stack([X, X @ [1, 1, -1, -1] + rng.normal(size=80)])
+    np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="a,b,c,d,y", comments="")
+    common = ["fit", str(tmp_path / "rows.csv"), "--target", "y", "--loss", "squared", "--graph", "chain"]
+    model = ["--model", str(tmp_path / "m.skops"), "--json"]
+    assert main([*common, "--alpha", "cv", "--folds", "3", "--rule", "1se", *model]) == 0
+    lines = (tmp_path / "m.path.csv").read_text().splitlines()
+    assert len(lines) == 21 and lines[0].endswith("df,relative_gap,a,b,c,d")
+    assert sum(line.split(",")[1] == "1" for line in lines[1:]) == 1
+    assert main([*common, "--folds", "3", *model]) == 2
+    assert "--folds needs --alpha cv" in capsys.readouterr().err

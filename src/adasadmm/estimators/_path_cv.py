@@ -119,7 +119,7 @@ class PathCV(LinearModel):
             source = X
             X, y, sample_weight, offset, partition = load_for_search(source)
             self._by_partition = groups is None and len(source) > 1
-            groups = partition if groups is None else groups
+            groups = partition if self._by_partition else groups
         try:
             self._groups = groups
             super().fit(X, y, sample_weight, offset)
@@ -128,6 +128,7 @@ class PathCV(LinearModel):
                 self.__dict__.pop(name, None)
         if source is not None:
             self._know_features(source)
+            self._place = ("memory", "in memory, because a search splits them into folds")
         return self
 
     @available_if(lambda self: False)
