@@ -1,6 +1,7 @@
 """`adasadmm fit --terms` and predictions of such models."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ kind = "spatial"
 column = "region"
 edges = "borders.csv"
 """
-COMMON = ("--target", "claims", "--exposure", "years", "--loss", "poisson", "--alpha", "0.1")
+DATA = ("--target", "claims", "--exposure", "years", "--loss", "poisson", "--tol", "1e-6")
+COMMON = (*DATA, "--alpha", "0.1")
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def test_a_tariff_from_files(folder):
     assert float(rows[1]["relativity"]) < 0.6 and rows[1]["group"] == rows[2]["group"]
     table = pa.parquet.read_table(folder / "policies.parquet")
     listed = [terms.ordered("age", bins=[30, 50]), terms.spatial("region", edges=[("a", "b"), ("b", "c")])]
-    model = TermsRegressor(listed, loss="poisson", alpha=0.1)
+    model = TermsRegressor(listed, loss="poisson", alpha=0.1, tol=1e-6)
     offset = np.log(table.column("years").to_numpy())
     model.fit(table, table.column("claims").to_numpy(), offset=offset)
     np.testing.assert_array_equal(load_model(folder / "m.skops").coef_, model.coef_)
@@ -85,3 +87,12 @@ def test_options_that_terms_do_not_take(folder, capsys):
     assert run(folder, *fit) == 2 and "--scale does not work with --terms" in capsys.readouterr().err
     assert run(folder, "fit", "-", "--terms", "@terms.toml", "--model", "@m.skops", *COMMON) == 2
     assert "standard input has no names" in capsys.readouterr().err
+
+
+def test_the_strength_can_be_chosen_by_cross_validation(folder, capsys):
+    fit = ("fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", "--alpha", "cv", "--folds", "3")
+    assert run(folder, *fit, "--json", *DATA) == 0
+    figures = json.loads(capsys.readouterr().out)
+    model = load_model(folder / "m.skops")
+    assert figures["alpha"] == model.alpha_ and model.alpha_ in model.alphas_
+    assert len([name for name in model.cv_results_ if name.startswith("split")]) == 3
