@@ -323,6 +323,8 @@ def test_a_part_that_was_just_made_is_left_alone(text):
 def test_a_cache_needs_a_folder_that_can_be_written_to_and_a_source(text, tmp_path):
     with pytest.raises(IsADirectoryError, match="must be a file"):
         sources.cached(sources.svmlight(text), tmp_path)
+    with pytest.raises(FileNotFoundError, match="the folder of the cache does not exist: create it"):
+        sources.cached(sources.svmlight(text), tmp_path / "none" / "cache")
     with pytest.raises(TypeError, match=r"source must be a Source, .* got str"):
         sources.cached(str(text), tmp_path / "cache")
 

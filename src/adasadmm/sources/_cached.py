@@ -7,10 +7,9 @@ import os
 import threading
 import warnings
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import Any
 
-from .._core.files import check_writable, written_whole
+from .._core.files import written_whole
 from ..linalg import matrices
 from ._base import Source
 from ._faults import Faults, RawBlock, SourceError, SourceWarning
@@ -74,7 +73,11 @@ class CachedSource(Source):
         super().__init__(inner.n_features, inner.on_bad_row, inner.prefetch)
         if os.path.isdir(path):
             raise IsADirectoryError(21, "the cache must be a file, this is a folder", path)
-        check_writable(Path(path).parent)
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(2, "the folder of the cache does not exist: create it", folder)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(13, "the folder of the cache cannot be written to: choose another one", folder)
         self.inner, self.path = inner, os.path.abspath(path)
         self.feature_names, self.has_offset = inner.feature_names, inner.has_offset
         self._store: Store | None = None
