@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import mmap
 import operator
 import os
@@ -182,6 +183,9 @@ class Store:
 def _array(mapped: mmap.mmap, dtype: str, shape: list[int], at: int) -> np.ndarray:
     if np.dtype(dtype).kind not in "fiub":
         raise CacheFault(f"it holds {dtype}, not numbers")
+    size = math.prod(map(operator.index, shape)) * np.dtype(dtype).itemsize
+    if not 0 <= operator.index(at) <= at + size <= len(mapped) or at % 8:  # NumPy does not mind a negative offset
+        raise CacheFault("its index is damaged: an array lies outside its block")
     return np.ndarray(shape, dtype, mapped, at)
 
 
