@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 export PYTHONHASHSEED := 0
 
 # What `make bench` runs: the scripts that write a table into the docs, and more words for benchopt, if any.
-TABLES   ?= shapes glm insurance paths exactness published growth row_visit batch_sizes w_steps full_metric big_sparse cold_start limits defaults peers all_rows tight \
+TABLES   ?= shapes glm insurance housing paths exactness published growth row_visit batch_sizes w_steps full_metric big_sparse cold_start limits defaults peers all_rows tight \
   high_accuracy step_sizes step_kinds means betas certificates streams clusters kills fuzz fuzz_cvxpy steady
 BENCHOPT ?=
 

@@ -198,10 +198,10 @@ def _program(case: Case) -> tuple[cp.Problem, list[cp.Variable], cp.Variable]:
         w = cp.Variable(len(view.scale))
         variables.append(w)
         z, ridge = z + view.columns @ w, ridge + cp.sum_squares(w)
-        limits += [w[k] == 0 for k in view.zero]
+        limits += [w[view.zero] == 0] if view.zero else []
         if view.edges:
-            differences = cp.hstack([w[j] - w[k] for j, k in view.edges])
-            penalty += view.weights @ cp.abs(differences)
+            ends = np.eye(len(view.scale))[np.array(view.edges)]
+            penalty += view.weights @ cp.abs((ends[:, 0] - ends[:, 1]) @ w)
             limits += [cp.diff(w) >= 0] if view.increasing else []
         elif view.penalty == "l1":
             penalty += view.weights @ cp.abs(w)
