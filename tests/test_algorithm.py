@@ -201,7 +201,9 @@ def test_with_a_given_step_auto_is_the_polynomial_mean():
     assert_close(result.w_average, history.w_average(9.0 / (np.arange(1, len(history.W)) + 8.0)))
 
 
-@pytest.mark.parametrize("metric", ["diagonal", "identity", "lagging"])
+@pytest.mark.parametrize(
+    "metric", ["diagonal", *(pytest.param(metric, marks=pytest.mark.slow) for metric in ("identity", "lagging"))]
+)
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 def test_the_unit_of_the_features_does_not_matter_to_auto(metric, scale):
     """(c X, c^2 gamma, c nu) is the same problem in other words."""

@@ -45,7 +45,7 @@ def passes(result):
     return matrices.innermost(result.run.problem.rows.X).passes
 
 
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("sparse", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["dense", "sparse"])
 @pytest.mark.parametrize("loss", TARGETS, ids=lambda loss: loss.__name__)
 def test_the_answer_and_its_certificate_are_those_of_rows_in_memory(loss, sparse):
     rows, common = sp.csr_array(X) if sparse else X, {"loss": loss(), "penalty": L1(0.01), "A": A, "gamma": 1e-3}

@@ -80,6 +80,7 @@ def test_scikit_learn_checks_of_cross_validated_models(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @NO_EDGES
 @parametrize_with_checks(STOCHASTIC, expected_failed_checks=lambda estimator: WEIGHTS_ONLY_IN_EXPECTATION)
 def test_scikit_learn_checks_of_the_stochastic_solvers(estimator, check):

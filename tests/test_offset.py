@@ -385,7 +385,11 @@ def best_series(loss, node, y, weight, offset, alpha, order):
 
 
 @pytest.mark.parametrize("equal", [True, False], ids=["equal offsets", "different offsets"])
-@pytest.mark.parametrize("loss", SERIES_LOSSES, ids=str)
+@pytest.mark.parametrize(
+    "loss",
+    [loss if isinstance(loss, Poisson) else pytest.param(loss, marks=pytest.mark.slow) for loss in SERIES_LOSSES],
+    ids=str,
+)
 def test_a_series_with_several_targets_at_one_time_has_the_optimum_of_cvxpy(loss, equal):
     rng = np.random.default_rng(2)
     node = rng.permutation(np.repeat(np.arange(20), 3))

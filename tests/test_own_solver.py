@@ -66,6 +66,7 @@ assert result.status.name == "diverged" and np.isfinite(result.w).all()
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_the_solver_of_the_tutorial_works_from_a_folder_of_its_own(name, tmp_path):
     if not TUTORIAL.exists():

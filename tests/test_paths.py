@@ -51,7 +51,7 @@ def data():
 
 
 def test_a_default_fit_reaches_newtons_method_in_ten_calls(monkeypatch, data):
-    calls = record(monkeypatch, newton, "pull_of_rows", "fit", lambda *args: True)
+    calls = record(monkeypatch, newton, "slopes_of_rows", "fit", lambda *args: True)
     monkeypatch.setattr(dual_start, "MOST_REACH", 0.0)  # or there would be nothing left to do for Newton's method
     GraphGuidedClassifier("chain").fit(*data)
     assert 2 <= len(calls) - 1 <= 10, calls

@@ -66,7 +66,7 @@ def twin(loss, eta, beta, batch_size, B, b, w_first=None, box=None):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("batch_size", [1, 7])
-@pytest.mark.parametrize("scaled", [False, True], ids=["B=-I", "B=-2I"])
+@pytest.mark.parametrize("scaled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["B=-I", "B=-2I"])
 @pytest.mark.parametrize("box", [None, (-0.05, 0.1)], ids=["free", "box"])
 def test_a_run_is_that_of_the_dense_twin(loss, batch_size, scaled, box):
     B, b = (B_SCALED if scaled else -np.eye(D - 1)), 0.1 * np.arange(D - 1)

@@ -181,7 +181,16 @@ def test_edits_outside_the_algorithms_keep_the_saved_cells(package):
     assert store._digest_of_code() == before
 
 
-@pytest.mark.parametrize("name", ["algorithm.py", "losses/margin.py", "paper/cells.py", "_core/jit.py"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "algorithm.py",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("losses/margin.py", "paper/cells.py", "_core/jit.py")
+        ),
+    ],
+)
 def test_an_edit_of_code_that_the_cells_run_discards_them_and_a_reworded_comment_does_not(package, name):
     before, file = store._digest_of_code(), package / name
     edit(file, '"""', '"""Reworded. ')

@@ -567,7 +567,9 @@ def test_a_source_without_two_classes_and_wrong_uses_of_fit_are_clear_errors(dat
     with pytest.raises(ValueError, match="must be None if X is a source"):
         GraphGuidedClassifier("chain").fit(sources.arrays(X, y), y)
     monkeypatch.setattr("adasadmm.estimators._rows.SHARE", 1e-12)
-    with pytest.raises(ValueError, match="cross-validation needs rows in memory"):
+    with pytest.raises(
+        ValueError, match="cross-validation keeps them in memory, at most 0 bytes: choose alpha on a sample"
+    ):
         GraphGuidedClassifierCV("chain").fit(sources.arrays(X, y))
     many = sources.arrays(np.ones((1100, 1)), np.arange(1100.0))
     with pytest.raises(SourceError, match="more than 1000 different targets"):

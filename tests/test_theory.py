@@ -238,6 +238,7 @@ def feasible_point(problem, rng):
 # --- the sums, against dense NumPy -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @for_each_case
 def test_both_sides_are_what_dense_numpy_makes_of_the_run(case):
     problem, optimum, w_star, v_star, _ = reference(case.name)

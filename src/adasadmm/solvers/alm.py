@@ -232,7 +232,7 @@ class AugmentedLagrangianRun(Run):
         """
         steps, rows = 0, self._all_rows()
         while True:
-            pull = self._pull_and_matrix(rows, steps) if matrices.is_streamed(rows.X) else rows.pull()
+            pull = self._pull(rows, rows.slopes(), steps)
             gradient = self._gradient(pull / self.problem.n)
             length = 0.0
             if steps < MOST_STEPS and (steps == 0 or self._excess(gradient) > self.allowed):
@@ -300,9 +300,10 @@ class AugmentedLagrangianRun(Run):
 
         return newton.step_length(slope, first_slope)
 
-    def _pull_and_matrix(self, rows: RowTerms, step: int) -> np.ndarray:
-        """The rows' part of the gradient, with that of Newton's matrix in the same pass, for the step that follows."""
-        slopes = rows.slopes()
+    def _pull(self, rows: RowTerms, slopes: np.ndarray, step: int) -> np.ndarray:
+        """The rows' part of the gradient; where that is a pass, with that of Newton's matrix for the step to come."""
+        if not matrices.is_streamed(rows.X):
+            return rows.pull(slopes)
         weights = self._curved_rows(rows, step)
         pull, of_X = products.transposed_product_and_gram(rows.X, slopes, weights)
         self.system = self.problem.system

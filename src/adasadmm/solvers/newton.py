@@ -43,7 +43,7 @@ class RowTerms:
     Attributes
     ----------
     Xw, z : ndarray
-        The predictions, and their proxes after `pull`.
+        The predictions, and their proxes after `slopes`.
     chosen : ndarray or None
         The indices of the rows, None for all of them.
     """
@@ -60,9 +60,9 @@ class RowTerms:
         side_by_side(partial(slopes_of_rows, self.envelopes, self.z, slopes), self.pieces)
         return slopes
 
-    def pull(self) -> np.ndarray:
-        """The gradient of this part, times n; also sets z."""
-        products.transposed_product(self.X, self.slopes(), pull := np.empty(self.X.shape[1]))
+    def pull(self, slopes: np.ndarray) -> np.ndarray:
+        """The gradient of this part, times n, for these slopes."""
+        products.transposed_product(self.X, slopes, pull := np.empty(self.X.shape[1]))
         return pull + self.others
 
     def product(self, p: np.ndarray) -> np.ndarray:
@@ -96,7 +96,7 @@ class RowTerms:
         e = self.envelopes
         few = e._replace(y=e.y[chosen], c=e.c[chosen], Xw=e.Xw[chosen], u=e.u[chosen])
         near = RowTerms(matrices.taken(self.X, chosen), few, self.z[chosen], chosen)
-        near.others = pull - near.pull()
+        near.others = pull - near.pull(near.slopes())
         return near
 
 
