@@ -38,6 +38,7 @@ __all__ = ["System", "pass_cost", "system_for"]
 
 DENSE_FEATURES = 2000  # up to which the d x d matrix is formed even if X has fewer entries
 CHEAP = 1e7  # flops of a dense factorisation below which no other way is worth counting
+FEW_FEATURES = 200  # up to which it is not worth counting with any number of rows
 SPARSE = 40.0  # the cost of a multiplication in sparse loops, relative to one in BLAS
 PANEL = 8.0  # of one in a sparse substitution with many right-hand sides
 PASS = 10.0  # of one in a product with a sparse matrix
@@ -99,7 +100,7 @@ def in_memory(X: Rows, A: CSR, groups: Groups) -> list[Option]:
     is_diagonal, options = _is_diagonal(inner) and inner.shape[1] > 0, []
     if not is_diagonal and (X.shape[1] <= DENSE_FEATURES or X.shape[1] ** 2 <= size(X)):
         options.append(Option(_dense_cost(X), lambda: DenseSystem(X, A, groups)))
-    if not options or options[0].flops > CHEAP:
+    if not options or (options[0].flops > CHEAP and X.shape[1] > FEW_FEATURES):
         options += bordered(X, A, groups) if isinstance(X, WithIntercept) else structured(inner, A, groups)
     return options
 
