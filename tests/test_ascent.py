@@ -105,6 +105,7 @@ def assert_true(case, certificate):
 @pytest.mark.parametrize(
     "loss", [Hinge(), Logistic(), Squared(), pytest.param(Quantile(0.3), marks=pytest.mark.slow)], **ids
 )
+@pytest.mark.slow
 def test_the_certificate_of_a_stochastic_run_is_true_and_worth_something(loss, intercept):
     for seed in range(4):
         rng = np.random.default_rng(seed)

@@ -107,6 +107,7 @@ def test_only_the_negative_binomial_has_a_bounded_second_derivative(loss):
 
 
 @each_loss
+@pytest.mark.slow
 def test_a_stochastic_run_lowers_the_objective(loss):
     problem = Problem(**random_settings(loss, (300, 5)))
     result = solve(problem, AdaSADMM(), epochs=5)

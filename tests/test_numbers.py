@@ -119,6 +119,7 @@ def test_a_stochastic_run_on_mixed_scales_is_finite_or_says_that_it_diverged(sol
 
 
 @pytest.mark.parametrize("solver", [*STOCHASTIC, ADMM(), ALM(), SPDHG()], ids=repr)
+@pytest.mark.slow
 def test_subnormal_numbers_are_as_good_as_zeros(solver):
     tiny = X.copy()
     tiny[:, 2] = 5e-324 * np.sign(X[:, 2])

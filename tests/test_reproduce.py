@@ -137,6 +137,7 @@ def test_what_is_finished_is_not_computed_again(finished, monkeypatch):
     assert records(finished) == before
 
 
+@pytest.mark.slow
 def test_a_damaged_or_forged_cell_is_computed_again(tmp_path):
     small = ("--algorithms", "sadmm", "--epochs", "0.5")
     assert run(tmp_path, *small) == 0
@@ -300,6 +301,7 @@ def test_wrong_numbers_are_refused(option, capsys):
     assert stop.value.code == 2 and option.split("=")[0] in said and "_" not in said
 
 
+@pytest.mark.slow
 def test_a_corrupt_file_is_named_and_the_other_data_goes_on(tmp_path, capsys):
     (tmp_path / "mushrooms.bz2").write_bytes(b"BZh9 this is not bzip2")
     out = tmp_path / "out"

@@ -324,6 +324,7 @@ def test_second_halves_give_the_best_step(case):
 # --- where the printed theorems fail ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_printed_theorems_2_and_3_fail_without_a():
     """``l = 1e-3 |w - 1|``, a = eta = 1, T = 100."""
     problem = Problem([[0.002]], [0.002], loss=Quantile(0.5), penalty=L1(1.0), A=[[0.0]])
@@ -338,6 +339,7 @@ def test_printed_theorems_2_and_3_fail_without_a():
 
 
 @pytest.mark.parametrize("metric, theorem", [("diagonal", "theorem2"), ("full", "theorem3")])
+@pytest.mark.slow
 def test_what_a_linearised_step_adds_is_needed(metric, theorem):
     """``1e-3 (|w_1 - 1| + |w_2 - 1|)`` with a fused pair: the linearised step is slow where A w = 0."""
     problem = Problem(0.004 * np.eye(2), [0.004, 0.004], loss=Quantile(0.5), penalty=L1(1.0), A=[[1.0, -1.0]])
