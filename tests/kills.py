@@ -7,7 +7,8 @@ import time
 
 import numpy as np
 
-from adasadmm import L1, Checkpoint, Hinge, Problem, SquaredHinge, _solve, checkpoints, graphs, solve, sources
+from adasadmm import L1, Checkpoint, Hinge, Problem, SquaredHinge, checkpoints, graphs, solve, sources
+from adasadmm._solve import drive
 
 FIELDS = ("w", "v", "theta", "w_mean", "v_mean", "w_average", "w_feasible")
 WRITE_SECONDS = 0.005  # a write takes about so long in a child, so that kills land in some
@@ -100,7 +101,7 @@ def _child(problem, solver, options, folder, pipe):
         time.sleep(WRITE_SECONDS * np.random.default_rng().random())
 
     checkpoints.write_whole, os.fsync = told, slow
-    _solve.SLICE_SECONDS = 1e-3  # many slices, so many writes
+    drive.SLICE_SECONDS = 1e-3  # many slices, so many writes
     os.write(pipe, b"b")
     result = solve(problem, solver, checkpoint=Checkpoint(folder / "run", every=0.0), resume=True, **options)
     np.savez(folder / "facts.npz", **facts(result))

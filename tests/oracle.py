@@ -379,3 +379,34 @@ def batch(X, y, *, loss, constraint, iterations, balancing, gamma=0.0, weights=1
             if balance:
                 beta *= balancing.factor(Aw + Bv - b, (Aw, Bv, b), beta * B @ (v - v_before), theta)
     return History(np.array(W), np.array(V), np.array(Theta), [])
+
+
+# --- several predictions ---------------------------------------------------------------------------------------------
+
+
+def ada_sadmm_of_vectors(X, Y, c, A, nu, gamma, samples, batch_size, metric, eta, a, beta):
+    """Algorithm 1 for the multinomial loss with the L1 norm, on ``X kron I``; the metric by its name or class."""
+    k = Y.shape[1]
+    d = X.shape[1] * k
+    w, v, theta, G = np.zeros(d), np.zeros(len(A)), np.zeros(len(A)), np.zeros((d, d))
+    for first in range(0, len(samples), batch_size):
+        batch = samples[first : first + batch_size]
+        g = gamma * w
+        for i in batch:
+            z = X[i] @ w.reshape(-1, k)
+            p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
+            g = g + c[i] * np.kron(X[i], p - Y[i]) / len(batch)
+        G += np.outer(g, g)
+        if metric == "identity":
+            H = np.eye(d)
+        elif metric == "diagonal":
+            H = a * np.eye(d) + np.diag(np.sqrt(np.diag(G)))
+        else:
+            values, vectors = np.linalg.eigh(G)
+            H = a * np.eye(d) + vectors @ np.diag(np.sqrt(np.maximum(values, 0))) @ vectors.T
+        M = beta * A.T @ A + H / eta
+        w = np.linalg.solve(M, H @ w / eta - g + A.T @ (theta + beta * v))
+        x = A @ w - theta / beta
+        v = np.sign(x) * np.maximum(np.abs(x) - nu / beta, 0)
+        theta = theta - beta * (A @ w - v)
+    return w

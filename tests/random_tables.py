@@ -5,6 +5,7 @@ Table number k is a function of k and the largest size, so that a failure can be
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import warnings
 from typing import Any, NamedTuple
@@ -112,11 +113,18 @@ def _factor(
         more = rng.integers(count, size=(count // 2, 2)).tolist()
         edges = sorted({*edges, *((min(pair), max(pair)) for pair in more if pair[0] != pair[1])})
         term = terms.spatial(name, edges=[(levels[j], levels[k]) for j, k in edges])
-    columns = np.eye(count)[codes]
-    of_level = share @ columns
-    pairs = np.array([max(of_level[j] + of_level[k], 1.0 / len(table)) for j, k in edges])
-    weights = np.sqrt(pairs) * (count - 1) / len(edges)
-    return term, View(name, levels, columns, np.ones(count), [0], edges, weights, "l1", increasing)
+    penalty = "l2" if rng.random() < 0.2 else "l1"
+    term, columns = dataclasses.replace(term, penalty=penalty), np.eye(count)[codes]
+    weights = np.maximum(_flow_of_noise(edges, share @ columns), 1.0 / len(table))
+    return term, View(name, levels, columns, np.ones(count), [0], edges, weights, penalty, increasing)
+
+
+def _flow_of_noise(edges: list[tuple[int, int]], p: np.ndarray) -> np.ndarray:
+    """The root mean square of the smallest flow along the edges that carries noise of variances p and sum 0."""
+    ends = np.eye(len(p))[np.array(edges)]
+    flow = np.linalg.pinv((ends[:, 0] - ends[:, 1]).T, rcond=1e-10)
+    variances = np.diag(flow @ (np.diag(p) - np.outer(p, p)) @ flow.T)
+    return np.full(len(edges), np.sqrt(max(variances.mean(), 0.0)))
 
 
 def _numbers(
@@ -142,9 +150,9 @@ def _product(one: View, other: View, share: np.ndarray) -> View:
     edges = [(i * n + k, j * n + k) for i, j in one.edges for k in range(n)]
     edges += [(j * n + i, j * n + k) for j in range(m) for i, k in other.edges]
     edges = [(i, k) for i, k in edges if not (i in zero and k in zero)]
-    of_cell = share @ columns
-    pairs = np.array([max(of_cell[i] + of_cell[k], 1.0 / len(share)) for i, k in edges])
-    weights = np.sqrt(pairs) * (m - 1) * (n - 1) / len(edges)
+    number = {cell: 0 for cell in zero} | {cell: k for k, cell in enumerate(sorted({*range(m * n)} - {*zero}), 1)}
+    joined = np.bincount([number[cell] for cell in range(m * n)], weights=share @ columns)  # cells of 0 are one node
+    weights = _flow_of_noise([(number[i], number[k]) for i, k in edges], joined)
     levels = [f"{a}:{b}" for a in one.levels for b in other.levels]
     return View(f"{one.term}:{other.term}", levels, columns, np.ones(m * n), zero, edges, weights, "l1")
 
@@ -201,7 +209,8 @@ def _program(case: Case) -> tuple[cp.Problem, list[cp.Variable], cp.Variable]:
         limits += [w[view.zero] == 0] if view.zero else []
         if view.edges:
             ends = np.eye(len(view.scale))[np.array(view.edges)]
-            penalty += view.weights @ cp.abs((ends[:, 0] - ends[:, 1]) @ w)
+            apart = (ends[:, 0] - ends[:, 1]) @ w
+            penalty += view.weights @ (cp.abs(apart) if view.penalty == "l1" else cp.square(apart) / 2)
             limits += [cp.diff(w) >= 0] if view.increasing else []
         elif view.penalty == "l1":
             penalty += view.weights @ cp.abs(w)

@@ -126,8 +126,8 @@ def graph(dataset, nodes=60, edges=100):
 
 
 def showcase():
-    """A demo that was not run: two data sets, an image and a graph."""
-    from adasadmm.paper.report.showcase import Line, Showcase, WeightMap
+    """A demo that was not run: planted weights, two data sets, an image and a graph."""
+    from adasadmm.paper.report.showcase import Line, Recovery, Showcase, WeightMap
 
     epoch = [0.5, 1.0, 1.5, 2.0]
     names = ("SADMM, 1/(gamma t)", "Ada-SADMM, diagonal", "Ada-SADMM, full")
@@ -142,4 +142,6 @@ def showcase():
     )
     graph = image._replace(dataset="breast_cancer", title="Breast cancer", shape=None)
     titles = {"digits": ("Handwritten digits", "a grid"), "breast_cancer": ("Breast cancer", "learnt")}
-    return Showcase(titles, lines, [image, graph], {"command": "adasadmm demo"})
+    weights = {"L1": [0.9, 0.0, 0.0, 0.4], "ridge": [0.9, 0.1, -0.2, 0.8], "grid": [1.0, 0.0, 0.0, 1.0]}
+    recovery = Recovery((2, 2), [1.0, 0.0, 0.0, 1.0], weights, {"L1": 0.73, "ridge": 0.72, "grid": 0.84})
+    return Showcase(titles, recovery, lines, [image, graph], {"command": "adasadmm demo"})

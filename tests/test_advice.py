@@ -14,8 +14,8 @@ X = rng.normal(size=(100, 5))
 Y = X.sum(axis=1) + rng.normal(size=100)
 
 
-def result(sizes=1.0):
-    problem = Problem(X * sizes, Y, loss=Squared(), penalty=L1(0.1), A=graphs.difference(5))
+def result(sizes=1.0, shift=0.0):
+    problem = Problem(X * sizes, Y + shift, loss=Squared(), penalty=L1(0.1), A=graphs.difference(5))
     return solve(problem, ALM(), epochs=1)
 
 
@@ -55,3 +55,7 @@ def test_a_fit_warns_with_one_sentence():
     with pytest.warns(ConvergenceWarning, match=r"above tol=0\.001: raise max_iter, which is 1, or tol$") as said:
         GraphGuidedRegressor("chain", max_iter=1).fit(X, Y)
     assert len(said) == 1
+
+
+def test_targets_far_from_0_beside_their_range_are_better_shifted():
+    assert "subtract the mean from y" in missed(result(shift=1e8), 1e-3, None)

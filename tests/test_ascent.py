@@ -69,7 +69,7 @@ def test_one_step_is_the_best_for_its_coordinate():
     ascent.ascend(case, np.zeros(case.d), s, theta, 10)
     steps = ascent.Ascent(case)
     w = steps.minimiser(np.zeros(case.d), s, theta)
-    ascent.alternate(steps.rows._replace(sweeps=1), None, np.array([7]), w, s, theta, 1)
+    ascent.alternate(steps.rows, None, np.array([7]), w, s, theta, 0)
     assert w == pytest.approx(steps.minimiser(np.zeros(case.d), s, theta), abs=1e-12)
     best = duality.dual_value(case, np.zeros(8), s, theta)[0]
     for other in np.linspace(-1.0, 0.0, 21) * case.rows.y[7]:
@@ -123,6 +123,7 @@ def test_the_certificate_of_an_estimator_with_an_intercept_is_worth_something():
     assert 0.0 < model.dual_gap_ <= 0.2
 
 
+@pytest.mark.compiled  # a minute without the compiler
 def test_the_certificate_is_true_with_many_rows():
     case = problem(1, n=12_000, d=20, intercept=True, weights=True, nu=1 / 12_000)
     certificate = solve(case, AdaSADMM(average="auto", beta="auto")).certificate

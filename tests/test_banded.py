@@ -50,11 +50,11 @@ def saddle(n, order, rng, uneven=False):
 
 
 @pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize("order", [1, 2, *(pytest.param(order, marks=pytest.mark.slow) for order in (3, 4))])
 def test_both_factors_give_the_dense_solution(order, whole):
     rng = np.random.default_rng(order)
     A, s = saddle(12, order, rng, uneven=True)
-    s.H[:], s.J[:], s.whole[0] = rng.uniform(0.5, 2.0, 12), rng.uniform(0.01, 1.0, 12 - order), whole
+    s.H[:], s.J[:], s.is_whole[0] = rng.uniform(0.5, 2.0, 12), rng.uniform(0.01, 1.0, 12 - order), whole
     f, g = rng.normal(size=12), rng.normal(size=12 - order)
     dw, dt = np.zeros(12), np.zeros(12 - order)
     banded.factor(s)
@@ -72,7 +72,7 @@ def test_points_without_data_need_the_whole_system():
     w, t, dw, dt = rng.normal(size=15), rng.normal(size=13), np.zeros(15), np.zeros(13)
     banded.factor(s)
     banded.solve(s, s.H * w + A.T @ t, A @ w - s.J * t, dw, dt)
-    assert s.whole[0]
+    assert s.is_whole[0]
     np.testing.assert_allclose(dw, w, atol=1e-9)
     np.testing.assert_allclose(dt, t, atol=1e-9)
 
@@ -85,7 +85,7 @@ def test_the_whole_system_is_accurate_where_the_other_is_not():
     w, t = np.cumsum(rng.normal(size=1000)), rng.normal(size=997)
     off = []
     for whole in (False, True):
-        s.whole[0] = whole
+        s.is_whole[0] = whole
         dw, dt = np.zeros(1000), np.zeros(997)
         banded.factor(s)
         banded.solve(s, s.H * w + A.T @ t, A @ w - s.J * t, dw, dt)
@@ -163,7 +163,7 @@ def check(problem, term, tol=1e-6):
     "name",
     [name if name in ("squared", "quantile") else pytest.param(name, marks=pytest.mark.slow) for name in LOSSES],
 )
-@pytest.mark.parametrize("order", [2, 3])
+@pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_every_loss_against_cvxpy(name, order):
     loss, term = LOSSES[name]
     check(random_problem(order + len(name), loss, order, 1.0), term)
@@ -192,7 +192,7 @@ def test_any_strength_of_a_linear_trend(strength):
         np.testing.assert_allclose(result.w, line, atol=1e-7)
 
 
-@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("order", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_trends_at_random_times(order):
     rng = np.random.default_rng(order)
     t = np.cumsum(rng.exponential(size=300))

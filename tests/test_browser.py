@@ -220,7 +220,7 @@ def test_the_page_of_the_demo(driver, tmp_path, width):
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
     assert driver.execute_script(BEYOND) == []
     pictures = all_of(driver, "main img")
-    assert len(pictures) == 4
+    assert len(pictures) == 5
     for picture in pictures:
         assert picture.is_displayed() and picture.get_property("naturalWidth") > 100 and picture.get_attribute("alt")
     assert "Ada-SADMM, full" in all_of(driver, "table")[0].text

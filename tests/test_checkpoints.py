@@ -39,12 +39,12 @@ from adasadmm import (
     Squared,
     SquaredHinge,
     Status,
-    _solve,
     checkpoints,
     graphs,
     solve,
     sources,
 )
+from adasadmm._solve import drive
 from adasadmm.checkpoints import CheckpointError, Keeper
 from adasadmm.solvers import stochastic
 
@@ -127,7 +127,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(solver, monkeypatch, folder)
 @pytest.mark.parametrize("solver", [SPDHG(), SVRGADMM(), ASVRGADMM(batch_size=3)], ids=repr)
 def test_an_accurate_run_goes_on_with_its_marks_balance_and_best_dual_value(solver, monkeypatch, folder):
     problem = Problem(X, Y, **{**PARTS, "loss": SquaredHinge()})
-    monkeypatch.setattr(_solve, "SLICE_SECONDS", 0.0)  # many looks, inside epochs, too
+    monkeypatch.setattr(drive, "SLICE_SECONDS", 0.0)  # many looks, inside epochs, too
     assert_resumes(monkeypatch, folder, problem, solver, looks=(3, 300, 800), epochs=5, tol=0.0)
 
 
@@ -183,7 +183,7 @@ def test_a_run_that_diverges_does_so_again(monkeypatch, folder):
 @pytest.mark.parametrize("seconds", [0.0, np.inf])
 def test_the_clock_does_not_show_in_the_result(solver, seconds, monkeypatch):
     usual = facts(solve(PROBLEM, solver))
-    monkeypatch.setattr(_solve, "SLICE_SECONDS", seconds)  # slices of one iteration, or ever longer ones
+    monkeypatch.setattr(drive, "SLICE_SECONDS", seconds)  # slices of one iteration, or ever longer ones
     assert differences(usual, facts(solve(PROBLEM, solver))) == []
 
 

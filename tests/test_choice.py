@@ -184,6 +184,7 @@ def test_a_null_model_that_is_the_optimum_needs_no_warning():
     assert model.dual_gap_ <= model.tol
 
 
+@pytest.mark.slow
 def test_coefficients_are_not_exactly_equal_after_partial_fit():
     X = np.random.default_rng(0).normal(size=(60, 6))
     model = GraphGuidedRegressor("chain").fit(X, X[:, 0]).partial_fit(X, X[:, 0])

@@ -180,6 +180,7 @@ def test_resume_alone_asks_for_the_checkpoint(folder, tmp_path, capsys):
     assert capsys.readouterr().err == ("adasadmm: --resume needs --checkpoint DIR, the folder of the run to resume\n")
 
 
+@pytest.mark.slow  # compiles for seconds
 def test_a_batch_solver_counts_iterations(folder, tmp_path, capsys):
     command = ["fit", str(folder / "valid.svm"), "--graph", "chain", "--model", str(tmp_path / "m"), "--json"]
     for solver, unit in (("alm", "iterations"), ("admm", "iterations"), ("sadmm", "epochs")):
@@ -239,13 +240,14 @@ def _written(path, lines):
     return path
 
 
+TERMS = "--terms FILE to describe columns with levels"
 SKIP = "--on-bad-row skip to skip such rows"
 
 
 @pytest.mark.parametrize(
     ("name", "lines", "options", "said"),
     [
-        ("a.csv", ["a,y", "x,1", "2,0"], [], f"'x,1'; use --drop A,B to ignore columns or {SKIP}"),
+        ("a.csv", ["a,y", "x,1", "2,0"], [], f"'x,1'; use --drop A,B to ignore columns or {TERMS} or {SKIP}"),
         ("a.csv", ["a,y", "1,1", "2,"], [], f"line 3: column 'y' is empty: '2,'; use {SKIP}"),
         ("a.csv", ["a,y", "1,1", "2,x"], [], f"line 3: column 'y' holds 'x', which is not a number: '2,x'; use {SKIP}"),
         ("a.csv", ["a,y", "1,1", "2"], [], f"Expected 2 columns, got 1: 2: '2'; use {SKIP}"),

@@ -10,6 +10,7 @@ import pytest
 
 from adasadmm import L1, Hinge, Logistic, Problem, Squared, graphs, losses, sources
 from adasadmm.cli import main
+from adasadmm.cli.common import print_figures
 from adasadmm.models import load_model
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
@@ -85,6 +86,21 @@ def test_every_figure_is_that_of_the_saved_model(way, loss, folder, capsys):
         assert valid["error"] == pytest.approx(np.mean(np.where(scores >= 0.0, 1.0, -1.0) != y[:90]), abs=1e-6)
 
 
+@pytest.mark.parametrize("way", ["memory", "stream"])
+def test_the_validation_loss_is_that_of_the_rows_held_out(way, folder, capsys):
+    from adasadmm.sources._held_out import is_held_out
+
+    X, y = folder
+    figures = figures_of(capsys, "--loss", "logistic", "--validation-fraction", "0.2", *WAYS[way])
+    held, model = is_held_out(0, N, 0.2), load_model("m.skops")
+    scores = X[held] @ model.coef_[0] + model.intercept_[0]
+    assert figures["validation_loss"] == pytest.approx(np.mean(np.logaddexp(0.0, -y[held] * scores)), rel=1e-6)
+    assert figures["validation_rows"] == held.sum() and figures["rows"] == N
+    assert f"{held.sum()} rows held out" in model.summary()
+    command = ["fit", "rows.csv", "--graph", "chain", "--model", "m.skops", "--alpha", "cv"]
+    assert main([*command, "--validation-fraction", "0.2"]) == 2
+
+
 def test_a_gap_is_a_true_bound_and_a_useless_one_is_not_printed(folder, capsys):
     best = figures_of(capsys, "--tol", "1e-8")["objective"]
     figures = figures_of(capsys)
@@ -109,6 +125,24 @@ def test_the_command_and_python_fit_the_same_model(folder, capsys):
     here = GraphGuidedClassifier("chain", tol=1e-6, random_state=0).fit(sources.csv("rows.csv"))
     np.testing.assert_allclose(load_model("m.skops").coef_, here.coef_, rtol=0, atol=1e-6)
     assert load_model("m.skops").summary() == here.summary()
+
+
+@pytest.mark.slow
+def test_a_cluster_fits_the_same_model(folder, capsys):
+    pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    from distributed import Client
+
+    from adasadmm import GraphGuidedClassifier, distributed
+
+    figures = figures_of(capsys, "--tol", "1e-6", "--loss", "logistic")
+    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+        spread = distributed.spread(sources.csv("rows.csv", block_bytes=5000), client=client)
+        here = GraphGuidedClassifier("chain", tol=1e-6, loss="logistic").fit(spread)
+        there = GraphGuidedClassifier("chain", tol=1e-6, loss="logistic", solver="alm").fit(spread)
+    np.testing.assert_allclose(load_model("m.skops").coef_, here.coef_, rtol=0, atol=1e-6)
+    # Another solver stops elsewhere: a gap bounds the objective, and the coefficients only by its square root.
+    assert there._place[0] == "cluster"
+    assert there._objectives[0] == pytest.approx(figures["objective"], rel=1e-6)
 
 
 @pytest.mark.filterwarnings("error")
@@ -269,3 +303,12 @@ def test_checkpoint_every_sets_the_time_between_two_saves(folder, capsys, monkey
     often = len(seen)
     figures_of(capsys, "--checkpoint", "seldom", "--checkpoint-every", "1e6", "--epochs", "3")
     assert often > len(seen) - often
+
+
+def test_the_figures_of_many_classes_are_a_range(capsys):
+    print_figures({"objective": [0.1 * k for k in range(1, 20)], "relative_gap": [None] + [0.5] * 18}, False)
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+        "objective: 0.1 to 1.9 over 19 classes",
+        "relative gap: 0.5 to 0.5 over 19 classes, no useful bound for 1",
+    ]

@@ -103,6 +103,7 @@ def test_a_run_that_ends_early_satisfies_general_constraints(settings):
     assert model._results[0].certificate.primal == model._objectives[0]
 
 
+@pytest.mark.slow
 def test_streams_stay_inside_and_can_be_saved(tmp_path):
     model = StructuredClassifier("chain", bounds=(-0.1, 0.3), alpha=0.01, random_state=0)
     for _ in range(2):

@@ -5,6 +5,7 @@ import io
 import json
 import re
 
+import numpy as np
 import pytest
 
 from adasadmm.cli import main
@@ -52,9 +53,16 @@ def test_the_graph_leaves_fewer_weights_at_nearly_the_same_error():
         assert abs(one.test_errors[1] - one.test_errors[0]) < 0.01
 
 
+def test_the_graph_finds_planted_weights_where_ridge_and_l1_do_not():
+    found = demo.recovery()
+    assert found.accuracies["grid"] > max(found.accuracies["ridge"], found.accuracies["L1"]) + 0.05
+    likeness = {name: np.corrcoef(found.truth, weights)[0, 1] for name, weights in found.weights.items()}
+    assert likeness["grid"] > 0.8 > max(likeness["ridge"], likeness["L1"])
+
+
 def test_the_page_holds_its_pictures_and_asks_for_nothing(shown):
     page = (shown[1] / "report.html").read_text()
-    assert len(re.findall(r'<img src="data:image/svg\+xml;base64,', page)) == 4
+    assert len(re.findall(r'<img src="data:image/svg\+xml;base64,', page)) == 5
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     pictures = {file.name for file in shown[1].glob("*.png")}
     assert pictures >= {"overview.png", "curves_digits.png", "weights_digits.png", "weights_breast_cancer.png"}

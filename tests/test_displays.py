@@ -282,7 +282,7 @@ def test_a_stochastic_run_is_counted_in_epochs_and_its_distance_is_at_most_its_g
 
 def test_each_class_has_a_colour_and_a_name(diabetes):
     X, y = diabetes
-    model = GraphGuidedClassifier("chain", loss="logistic").fit(X, np.digitize(y, [80, 120, 200]))
+    model = GraphGuidedClassifier("chain", loss="squared_hinge").fit(X, np.digitize(y, [80, 120, 200]))
     display = ConvergenceDisplay.from_estimator(model)
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert names == ["class 0", "class 1", "class 2", "class 3"]

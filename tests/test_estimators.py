@@ -308,7 +308,7 @@ def test_the_gap_is_reported_and_true(cancer):
     w, b = cp.Variable(8), cp.Variable()
     signs = np.where(y == 1, 1.0, -1.0)
     hinge = cp.sum(cp.pos(1 - cp.multiply(signs, X @ w + b))) / len(y)
-    best = cp.Problem(cp.Minimize(hinge + 0.025 * cp.sum_squares(w) + 0.02 * cp.norm1(cp.diff(w)))).solve()
+    best = cp.Problem(cp.Minimize(hinge + 0.025 * cp.sum_squares(w) + 0.02 * cp.norm1(cp.diff(w)))).solve(cp.CLARABEL)
     coef, margin = model.coef_[0], signs * model.decision_function(X)
     value = np.maximum(0, 1 - margin).mean() + 0.025 * coef @ coef + 0.02 * np.abs(np.diff(coef)).sum()
     assert model.dual_gap_ <= 1e-3 and model.status_ is Status.converged

@@ -21,7 +21,7 @@ LAYERS = [  # a file imports only from lines above its own, and from its own fol
     "certificates",
     "algorithm",
     "solvers",
-    "registry _schedule checkpoints _progress",
+    "registry checkpoints",
     "_solve theory",
     "paths distributed terms",
     "estimators",

@@ -23,7 +23,7 @@ from adasadmm import (
     solve,
 )
 from adasadmm.linalg.sparse_systems import ConjugateGradients
-from adasadmm.solvers import alm, dual_start, newton
+from adasadmm.solvers import alm, dual_start, inner, newton
 
 LOSSES = (Hinge(), Logistic(), Squared())
 ids = {"ids": lambda part: type(part).__name__}
@@ -65,8 +65,8 @@ def test_products_and_a_part_of_the_rows_lead_to_the_same_point(monkeypatch, way
     if way == "products":
         monkeypatch.setattr("adasadmm.problem.system_for", lambda X, A, groups: ConjugateGradients(X, A, None))
     else:
-        monkeypatch.setattr(alm, "PASSES", 0)
-        monkeypatch.setattr(alm, "FEW_ROWS", 50)
+        monkeypatch.setattr(inner, "PASSES", 0)
+        monkeypatch.setattr(inner, "FEW_ROWS", 50)
     found = solve(problem(loss, n=400), ALM(), tol=1e-8)
     assert found.status is Status.converged
     assert found.certificate.primal == pytest.approx(wanted.certificate.primal, rel=2e-8)

@@ -105,6 +105,7 @@ def test_the_objective_is_that_of_the_shifted_predictions():
     assert repr(problem).endswith("loss=Poisson, penalty=L1)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [Logistic(), Poisson(), Squared()], ids=str)
 def test_an_offset_of_zero_changes_nothing(loss):
     settings = {**settings_with_offset(loss, (50, 4)), "offset": np.zeros(50)}

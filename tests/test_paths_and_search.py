@@ -4,6 +4,9 @@ import itertools
 import warnings
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -153,6 +156,15 @@ def test_everything_is_fused_at_the_largest_strength(kind):
     assert np.abs(sp.csr_array(A) @ at.w).max() < 1e-6 < np.abs(sp.csr_array(A) @ below.w).max()
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_path_of_a_trend_starts_where_the_fit_is_one_polynomial(order):
+    rng = np.random.default_rng(0)
+    t = np.sort(rng.uniform(0.0, 100.0, size=400))
+    y = np.interp(t, [0.0, 40.0, 100.0], [0.0, 20.0, 5.0]) + rng.normal(size=400)
+    found = TrendFilterCV(order, alphas=2, eps=0.9, selection="bic").fit(t, y)
+    assert found.df_path_[0] == pytest.approx(order + 1) and found.df_path_[1] > order + 1.5
+
+
 def test_proximal_newton_continues_from_a_saved_state():
     X, y = regression(3)
     problem = Problem(X, np.where(y > 0, 1.0, -1.0), loss=Logistic(), penalty=L1(0.01), A=graphs.difference(8))
@@ -253,8 +265,29 @@ def test_the_partitions_of_a_source_are_the_folds(tmp_path):
     arrays = GraphGuidedRegressorCV("chain", alphas=3, cv=GroupKFold(3)).fit(X, y, groups=partitions)
     np.testing.assert_allclose(model.cv_scores_, arrays.cv_scores_, rtol=1e-12)
     assert list(model.feature_names_in_) == list("abcdefgh")
-    with pytest.raises(ValueError, match="cv must be at most 3, the number of partitions"):
+    with pytest.raises(ValueError, match="cv must be between 2 and 3, the number of partitions"):
         GraphGuidedRegressorCV("chain", cv=4).fit(source)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_column_of_a_source_holds_the_folds(kind, tmp_path):
+    X, y = regression(7)
+    fold, features = np.random.default_rng(0).choice(["x", "y", "z"], len(y)), list("abcdefgh")
+    table = pa.table({name: X[:, k] for k, name in enumerate(features)} | {"fold": fold, "target": y})
+    if kind == "csv":
+        pyarrow.csv.write_csv(table, path := tmp_path / "rows.csv")
+    else:
+        pyarrow.parquet.write_table(table, path := tmp_path / "rows.parquet")
+    source = getattr(sources, kind)(path, target="target", columns=features)
+    model = GraphGuidedRegressorCV("chain", alphas=3).fit(source, groups="fold")
+    arrays = GraphGuidedRegressorCV("chain", alphas=3, cv=GroupKFold(3)).fit(X, y, groups=fold)
+    np.testing.assert_allclose(model.cv_scores_, arrays.cv_scores_, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"groups='a' is a feature of .*: give the names of the features"):
+        GraphGuidedRegressorCV("chain").fit(source, groups="a")
+    with pytest.raises(ValueError, match="has no column 'week' to keep"):
+        GraphGuidedRegressorCV("chain").fit(source, groups="week")
+    with pytest.raises(ValueError, match=r"groups must hold the group of each row unless X is a source.*'fold'"):
+        GraphGuidedRegressorCV("chain").fit(X, y, groups="fold")
 
 
 def test_weights_and_offsets_reach_the_folds():
@@ -332,7 +365,7 @@ def test_what_a_search_cannot_do_is_said():
         StructuredRegressorCV("chain", penalty=L1(1.0)).fit(X, y)
     with pytest.raises(ValueError, match='rule must be "best" with selection="aic"'):
         GraphGuidedRegressorCV("chain", selection="aic", rule="1se").fit(X, y)
-    with pytest.raises(ValueError, match='selection="bic" needs the likelihood of each fit: Hinge is no likelihood'):
+    with pytest.raises(ValueError, match='selection="bic" needs the likelihood of each fit: Hinge is not a likelihood'):
         GraphGuidedClassifierCV("chain", selection="bic", alphas=2).fit(X, y > 0)
 
 
@@ -399,13 +432,15 @@ def test_criteria_are_those_of_the_likelihood():
 def test_criteria_that_do_not_exist_say_why(tmp_path):
     X, y = regression(17)
     model = GraphGuidedClassifier("chain").fit(X, y > 0)
-    assert model.df_ is None and model.aic_ is None and model.df_reason_ == "Hinge is no likelihood"
+    assert model.df_ is None and model.aic_ is None and model.df_reason_ == "Hinge is not a likelihood"
     kept = GraphGuidedRegressor("chain").fit(X, y)
     save_model(kept, tmp_path / "m.skops")
     again = load_model(tmp_path / "m.skops")
     assert again.df_ == kept.df_ and again.bic_ == kept.bic_
-    several = GraphGuidedClassifier("chain", loss="logistic").fit(X, np.digitize(y, [-1, 1]))
+    several = GraphGuidedRegressor("chain").fit(X, np.column_stack([y, -y, y**2]))
     assert several.df_.shape == several.aic_.shape == (3,)
+    softmax = GraphGuidedClassifier("chain", loss="logistic").fit(X, np.digitize(y, [-1, 1]))
+    assert softmax.df_ is None and "several outputs" in softmax.df_reason_
 
 
 def divergence(fit, mean, sigma, draws, rng):

@@ -56,7 +56,17 @@ def known(case):
     of_split = (split.objective(np.ones(D), np.ones(split.p)), split.gamma, split.rows.c)
     of_B = (getattr(B, "curvature", 0.0), factor, np.concatenate([np.ravel(x) for x in penalty]))
     return [
-        *(case.loss_at_zero, case.predictions(W), case.objective(W), *case.column_sizes, inverse, *of_B, *of_split),
+        *(
+            case.loss_at_zero,
+            case.loss_at_mean_target,
+            case.predictions(W),
+            case.objective(W),
+            *case.column_sizes,
+            inverse,
+            case.last_X_transposed.of(np.ones(N)),
+            *of_B,
+            *of_split,
+        ),
         *(case.diagonal, case.paths is None, case.bands is None, case.families is None, case.system.flops),
         *(case.value_at_zero, case.has_ridge, case.last_A_products.of(W), case.last_A_transposed.of(np.ones(case.m))),
         *(split.v_step[0].curvature, split.loss_at_zero, *split.column_sizes),
@@ -112,7 +122,7 @@ def test_every_cached_quantity_says_what_it_depends_on():
     known(case)
     streamed.objective(W)
     assert streamed.by_passes.rows.y.tobytes() == case.rows.y.tobytes()
-    cached = {name for name, value in vars(Problem).items() if isinstance(value, functools.cached_property)}
+    cached = {name for name in dir(Problem) if isinstance(getattr(Problem, name), functools.cached_property)}
     assert cached <= DEPENDS_ON.keys()
     assert vars(case).keys() | vars(streamed).keys() == INPUTS | DEPENDS_ON.keys() | {"n", "d"}
 

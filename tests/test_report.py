@@ -144,6 +144,7 @@ def test_the_table_escapes_what_would_end_a_cell():
 # The figure
 
 
+@pytest.mark.slow
 def test_the_figure_has_three_panels_for_each_data_set_and_is_the_same_each_time(whole, tmp_path):
     write_figure(whole, tmp_path / "one")
     write_figure(whole, tmp_path / "two")

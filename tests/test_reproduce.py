@@ -150,6 +150,7 @@ def test_a_damaged_or_forged_cell_is_computed_again(tmp_path):
         assert without_clock(records(tmp_path)) == without_clock(before)
 
 
+@pytest.mark.slow
 def test_other_settings_do_not_take_over_the_cells_of_these(tmp_path):
     assert run(tmp_path, "--algorithms", "ada-diag-auto", "--epochs", "0.5") == 0
     assert run(tmp_path, "--algorithms", "ada-diag-auto", "--epochs", "1") == 0
@@ -234,6 +235,7 @@ def test_a_killed_run_goes_on_and_ends_like_an_undisturbed_one(finished, tmp_pat
 # --- when something fails --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_failing_cell_is_reported_and_the_rest_goes_on(tmp_path, monkeypatch, capsys):
     def failing(cell, options, data_dir):
         if cell == Cell("run", "breast_cancer", 1, "sadmm", "1/(gamma t)"):

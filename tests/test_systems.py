@@ -291,3 +291,14 @@ def test_no_square_array_of_many_features_is_made(kind, n, graph, name):
     assert system.name == name
     assert peak < 8 * D * D / 20
     assert np.linalg.norm(system.times(x) - rhs) <= 1e-8 * np.linalg.norm(rhs)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_no_row_needs_to_have_a_weight(kind):
+    """A Newton step may find no row with curvature."""
+    X, A = rows_of(kind, 5, 8), as_csr(random_graph(8), "A")
+    rows, edges, ridge, rhs = np.zeros(5), np.ones(A.shape[0]), np.full(8, 0.1), np.arange(8.0)
+    exact = np.linalg.solve(matrix_of(X, A, rows, edges, ridge), rhs)
+    for system in every_system(X, A):
+        system.factor(rows, edges, ridge)
+        assert system.solve(rhs, 1e-12) == pytest.approx(exact, abs=1e-9), system.name

@@ -303,6 +303,7 @@ def test_both_sides_are_what_dense_numpy_makes_of_the_run(case):
     assert at_most(found.lhs, found.theorem1 - np.sum(wrongly * far[:-1]) / T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in CASES if case.theorem != "theorem1"], ids=lambda case: case.name)
 def test_second_halves_give_the_best_step(case):
     problem, _, w_star, v_star, _ = reference(case.name)
@@ -373,6 +374,7 @@ def test_a_start_away_from_zero_counts(start):
 # --- one feature, and what is not covered ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_full_is_diagonal_for_one_feature():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((60, 1))

@@ -100,7 +100,7 @@ def test_slopes_are_balanced_as_the_general_repair_balances_them():
     s = duality.slopes(problem, X @ RNG.normal(size=5) + 0.7)
     domain, bounds = (np.minimum(-Y, 0.0), np.maximum(-Y, 0.0)), duality.bounds_of(problem)
     assert only_intercept_is_free(problem, bounds)
-    found = balanced(problem, s, domain)
+    found = balanced(problem, np.zeros(problem.d), s, domain)
     wanted, _ = repair(problem, s, np.zeros(problem.m), domain, bounds)
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
     assert abs(found.sum()) <= 1e-10 * np.abs(found).sum()

@@ -130,7 +130,8 @@ def test_missing_targets_are_free_values(order):
 def test_random_series_equal_cvxpy(seed):
     rng = np.random.default_rng(seed)
     order, n = int(rng.integers(0, 3)), int(rng.integers(6, 60))
-    names = [name for name in LOSSES if name not in ("gamma", "tweedie", "negative_binomial")]  # see test_log_link
+    others = ("gamma", "tweedie", "negative_binomial", "multinomial")  # see test_log_link and test_multinomial
+    names = [name for name in LOSSES if name not in others]
     loss = names[seed % len(names)]
     t, y, _ = series(seed, n=n, order=max(order, 1))
     y = targets_of(loss, y, rng)
@@ -337,6 +338,7 @@ def test_a_failed_fit_changes_nothing():
         model.predict([np.nan])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the relative duality gap")
 def test_directions_that_do_not_fall_end_no_fit():
     """Rounding makes Newton's direction at a gradient near 0 one of ascent."""
@@ -360,3 +362,14 @@ def test_equal_targets_at_one_time_leave_no_gap():
 def test_equal_counts_have_a_score():
     model = TrendFilter(0, loss="poisson").fit([0, 1, 2], [2, 2, 2])
     assert model.score([0, 1, 2], [2, 2, 2]) == 1.0
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 10.0, 1e4])
+def test_a_polynomial_is_fitted_without_a_warning(alpha, recwarn):
+    """The optimum is 0, which rounding errors of the differences hide the more, the stronger the penalty is."""
+    t = np.arange(60.0)
+    y = 1.0 + t / 60.0 - (t / 60.0) ** 2
+    model = TrendFilter(order=2, alpha=alpha).fit(t, y)
+    assert not recwarn.list
+    np.testing.assert_allclose(model.coef_, y, atol=1e-6)
+    assert model.n_pieces_ == 1

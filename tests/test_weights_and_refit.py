@@ -107,8 +107,9 @@ def test_adaptive_weights_find_the_pieces_with_less_shrinkage():
 
 def test_each_class_has_weights_of_its_own_and_searches_adapt_on_each_fold():
     labels = np.digitize(Y, [3.0, 7.0])
-    model = StructuredClassifier("chain", loss="logistic", alpha=0.02, l1_ratio=0.5, weights="adaptive").fit(X, labels)
-    alone = StructuredClassifier("chain", loss="logistic", alpha=0.02, l1_ratio=0.5, weights="adaptive")
+    options = {"loss": "squared_hinge", "alpha": 0.02, "l1_ratio": 0.5, "weights": "adaptive"}
+    model = StructuredClassifier("chain", **options).fit(X, labels)
+    alone = StructuredClassifier("chain", **options)
     np.testing.assert_allclose(model.coef_[1], alone.fit(X, labels == 1).coef_[0], atol=1e-8)
     search = GraphGuidedClassifierCV("chain", alphas=4, cv=3, weights="adaptive").fit(X, labels)
     assert search.score(X, labels) > 0.7

@@ -185,6 +185,9 @@ def _is_consistent(model: BaseEstimator) -> bool:
     features = model._design.width if isinstance(model, TermsModel) else model.n_features_in_
     classes = getattr(model, "classes_", None)
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = (features,), ()
+    responses = getattr(model, "_outputs", None)
+    if responses is not None:
+        shapes = (responses, features), (responses,)
     if classes is not None:
         rows = 1 if len(classes) == 2 else len(classes)
         shapes = (rows, features), (rows,)

@@ -6,7 +6,6 @@ min  1/n sum_i c_i loss(<x_i, w> + o_i, y_i) + 1/2 sum_j gamma_j w_j^2 + phi(v) 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,21 +14,16 @@ from numpy.typing import ArrayLike
 
 from . import losses, penalties
 from ._core.jit import unwrapped
-from .linalg import matrices, products
-from .linalg.banded import Bands, bands_of
+from .linalg import matrices, products, selections
 from .linalg.coupling import Groups
-from .linalg.families import Families, families_of
-from .linalg.last_products import LastProducts, LastTransposedProduct
 from .linalg.matrices import CSR, as_csr, as_vector, to_scipy
-from .linalg.paths import Paths, paths_of
 from .linalg.systems import System, system_for
 from .losses.gates import as_loss
-from .penalties.coupling import v_step
+from .penalties.constraint import Constraint
 from .penalties.gates import as_gamma, as_penalty, as_set
-from .sources import RawBlock, Source, blocks
-from .sources._calls import Memory, OnConvertedBlocks, OnSingleBlock, Work
-from .sources._sums import StreamedLosses, levels_of_labels, loss_levels, requested_losses
-from .sources.blocks import Block, BlockConverter
+from .sources import Source, blocks
+from .sources.blocks import Block
+from .sources.loss_over_rows import LossOverRows
 
 __all__ = ["Block", "Problem"]
 
@@ -39,13 +33,16 @@ INPUTS = frozenset(("source", "rows", "loss", "penalty", "A", "B", "b", "gamma",
 # changes, so along a path of penalties the passes over the rows are not repeated.
 DEPENDS_ON = {
     "last_products": {"rows"},
+    "last_X_transposed": {"rows"},
     "last_A_products": {"A"},
     "last_A_transposed": {"A"},
+    "_last_loss": {"rows", "loss"},
     "value_at_zero": {"source", "rows", "loss", "A", "B", "b", "penalty"},
     "has_ridge": {"gamma"},
     "streamed_losses": {"source", "loss"},
     "_first_of_source": {"source", "loss"},
     "_loss_levels": {"source", "rows", "loss"},
+    "loss_at_mean_target": {"rows", "loss"},
     "column_sizes": {"rows", "A"},
     "_inverse_B": {"A", "B"},
     "diagonal": {"source", "rows"},
@@ -59,7 +56,7 @@ DEPENDS_ON = {
 }
 
 
-class Problem:
+class Problem(LossOverRows, Constraint):
     """A loss over rows, a penalty of v, and the linear constraint that couples w and v.
 
     The problem is to minimise over w and v::
@@ -73,9 +70,10 @@ class Problem:
     X : array or sparse matrix of shape (n, d), or Source
         The rows. A source (`adasadmm.sources`) has its own targets and weights and is read block by block. An array of
         float64 is not copied: do not change it while the problem is in use.
-    y : array of shape (n,)
+    y : array of shape (n,) or (n, k)
         Labels -1 and +1 for `Hinge`, `SquaredHinge` and `Logistic`, counts for `Poisson` and `NegativeBinomial`,
         amounts for `Gamma` (> 0) and `Tweedie` (>= 0), any numbers for the other losses. None if X is a source.
+        With k columns the problem has k outputs, each with coefficients of its own (see Notes).
     loss : NamedTuple
         A loss of `adasadmm.losses`, or one of your own.
     penalty : NamedTuple
@@ -90,9 +88,9 @@ class Problem:
         The ridge, one number or one for each coordinate. 0 leaves a coordinate free, an intercept for example.
     w_set : set of `adasadmm.penalties`, optional
         W. By default w is not constrained.
-    sample_weight : array of shape (n,), optional
+    sample_weight : array of shape (n,) or (n, k), optional
         By default 1 for each row. A row of weight 2 counts as two equal rows.
-    offset : array of shape (n,), optional
+    offset : array of shape (n,) or (n, k), optional
         A known part of each prediction, by default 0: for counts the logarithm of the exposure. None if X is a source.
 
     Attributes
@@ -101,9 +99,18 @@ class Problem:
         The number of rows and features, the number of constraints, and the length of v.
     source, rows : Source and None, or None and Block
         Where the rows come from; if they are in memory, X, y and the weights c (of mean 1).
+    outputs : int
+        The number of predictions for each row, k.
     loss, penalty, A, B, b, gamma, w_set
         The parameters in the form in which the solvers use them: plug-ins with float fields, A and B as CSR, b and
         gamma as vectors.
+
+    Notes
+    -----
+    With k outputs (y with k columns, or a loss of k predictions) the coefficients are a d x k matrix W, and the loss is
+    the mean over the rows of the sum over the outputs. Inside, everything is flat, row by row: ``w[j * k + c]`` belongs
+    to feature j and output c, and n, d and m count k times as many. A, B, b and gamma may be given for one output: A
+    then acts on each column of W. The penalty is one of ``m * k`` entries (`penalties.for_outputs`).
 
     Examples
     --------
@@ -118,15 +125,6 @@ class Problem:
     1.5
     """
 
-    source: Any  # Source, or None if the rows are in memory
-    rows: Block  # None if the rows come from a source
-    n: int
-    d: int
-    loss: Any
-    penalty: Any
-    A: CSR
-    B: CSR | None  # None: -I
-    b: np.ndarray
     gamma: np.ndarray
     w_set: Any
     w_copy: slice | None  # where v holds a copy of w that lies inside w's set
@@ -149,6 +147,7 @@ class Problem:
         source = X if isinstance(X, Source) else None
         if source is not None and any(given is not None for given in (y, sample_weight, offset)):
             raise ValueError("y, sample_weight and offset must be None beside a source, which has its own")
+        loss = losses.sized(loss, None if y is None else np.asarray(y))
         if offset is not None or (source is not None and source.has_offset):
             loss = losses.with_offset(loss)
         rows = None if isinstance(X, Source) else blocks.as_block(X, y, sample_weight, offset, loss)
@@ -159,27 +158,39 @@ class Problem:
         """Keep these inputs in the form that their gates return; check again what has to agree with them."""
         vars(self).update(given)
         if given.keys() & {"source", "rows"}:
-            self.n, self.d = self.rows.X.shape if self.source is None else self.source.shape
+            shape = self.rows.X.shape if self.source is None else self.source.shape
+            self.n, self.d = shape if self.source is None else (length * self.outputs for length in shape)
         if given.keys() & {"source", "rows", "loss"}:
             self.loss = as_loss(self.loss, self.first_rows.y)
         if given.keys() & {"source", "rows", "A", "B"}:
             self._set_matrices()
         if given.keys() & {"A", "b"}:
-            self.b = np.zeros(self.m) if self.b is None else as_vector(self.b, self.m, "b")
+            self.b = np.zeros(self.m) if self.b is None else as_vector(self._flat(self.b, self.m), self.m, "b")
         if "gamma" in given:
-            self.gamma = as_gamma(self.gamma, self.d)
+            self.gamma = as_gamma(self._flat(self.gamma, self.d), self.d)
         if given.keys() & {"A", "B", "penalty"}:
             self.penalty = as_penalty(self.penalty, self.p, "penalty")
         if "w_set" in given:
             self.w_set = None if self.w_set is None else as_set(self.w_set, self.d)
 
     def _set_matrices(self) -> None:
-        self.A = as_csr(self.A, "A")
+        self.A = self._for_outputs(as_csr(self.A, "A"), 1, self.d)
         if self.A.columns != self.d:
             raise ValueError(f"A must have a column for each of the {self.d} features, got shape {self.A.shape}")
-        self.B = None if self.B is None else as_csr(self.B, "B")
+        self.B = None if self.B is None else self._for_outputs(as_csr(self.B, "B"), 0, self.m)
         if self.B is not None and self.B.shape[0] != self.m:
             raise ValueError(f"B must have as many rows as A, {self.m}, got shape {self.B.shape}")
+
+    def _for_outputs(self, matrix: CSR, axis: int, length: int) -> CSR:
+        """A matrix given for one output, repeated for each of them; one that has this length already as it is."""
+        return matrices.repeated(matrix, self.outputs if matrix.shape[axis] * self.outputs == length else 1)
+
+    def _flat(self, values: Any, length: int) -> Any:
+        """An entry for each output, from entries for one of them or from a matrix with a column for each."""
+        once = length // self.outputs
+        if self.outputs > 1 and np.shape(values) in ((once,), (once, self.outputs)):
+            return np.broadcast_to(np.asarray(values).reshape(once, -1), (once, self.outputs)).reshape(-1)
+        return values
 
     def __repr__(self) -> str:
         parts = f"loss={type(unwrapped(self.loss)).__name__}, penalty={type(self.penalty).__name__}"
@@ -222,6 +233,11 @@ class Problem:
         few = blocks.sampled(self.rows, count)
         return self if few is self.rows else self.replaced(rows=few)
 
+    @property
+    def by_passes(self) -> Problem:
+        """The same problem with targets and weights in memory, and the rows of a source read again in each product."""
+        return self.replaced(source=None, rows=self._block_by_passes)
+
     @functools.cached_property
     def w_set_split(self) -> Problem:
         """The same problem with a copy of w inside its set: I stacked under A, the projection as penalty."""
@@ -248,75 +264,10 @@ class Problem:
             raise ValueError("B does not make v a function of w: give v")
         return self.loss_at(w)[0] + self.ridge_value(w) + self.penalty_value(v)
 
-    def predictions(self, w: np.ndarray) -> np.ndarray:
-        """``X w``."""
-        if self.source is None:
-            return self.last_products.of(w).copy()
-        z = np.empty(self.n)
-        for rows, block in self.blocks():
-            products.product(block.X, w, z[rows])
-        return z
-
-    @functools.cached_property
-    def last_products(self) -> LastProducts:
-        """The last products of rows in memory."""
-        return LastProducts(self.rows.X)
-
-    @functools.cached_property
-    def last_A_products(self) -> LastProducts:
-        """``A w`` for the last w."""
-        return LastProducts(self.A)
-
-    @functools.cached_property
-    def last_A_transposed(self) -> LastTransposedProduct:
-        """``A'theta`` for the last theta."""
-        return LastTransposedProduct(self.A)
-
-    def loss_at(self, *points: np.ndarray) -> list[float]:
-        """``1/n sum_i c_i loss(<x_i, w>, y_i)`` at each w, in one pass; for a source they are kept."""
-        if self.source is None:
-            of = self.last_products.of
-            return [float(losses.mean_value(self.loss, of(w), *self.rows[1:])) for w in points]
-        known = self.streamed_losses
-        known.want(*points)
-        if known.request.points:
-            self._pass_for_losses()
-        return [found for w in points if (found := known.at(w)) is not None]
-
-    def _pass_for_losses(self) -> None:
-        request = self.streamed_losses.request
-        found = sum(self.each(requested_losses, request), np.zeros(len(request.points) + 2))
-        self.streamed_losses.receive(found)
-
-    @functools.cached_property
-    def streamed_losses(self) -> StreamedLosses:
-        """The mean losses of the rows of a source that are known, and those that the next pass should find."""
-        levels = None if self.source.has_offset else levels_of_labels(self.source.summary, self.loss)
-        return StreamedLosses(self.loss, self.n, levels)
-
-    @property
-    def loss_at_zero(self) -> float:
-        """The mean loss at w = 0."""
-        return float(self._loss_levels[0])
-
-    @property
-    def least_loss(self) -> float:
-        """The least possible mean loss, whatever the predictions: 0 for most losses, not for likelihoods."""
-        return float(self._loss_levels[1])
-
-    @functools.cached_property
-    def _loss_levels(self) -> np.ndarray:
-        """The mean loss at w = 0, and the least possible one; both in one pass."""
-        if self.source is not None:
-            if self.streamed_losses.levels is None:
-                self._pass_for_losses()
-            return self.streamed_losses.levels  # type: ignore[return-value]
-        return sum(self.each(loss_levels, self.loss, self.n), np.zeros(2))
-
     @functools.cached_property
     def value_at_zero(self) -> float:
         """The objective at w = 0; without the penalty if B does not make v a function of w."""
-        v = self._v_of(np.zeros(self.d))
+        v = -self.b if self.B is None else self._v_of(np.zeros(self.d))
         return self.loss_at_zero + (0.0 if v is None else self.penalty_value(v))
 
     @functools.cached_property
@@ -326,137 +277,6 @@ class Problem:
 
     def ridge_value(self, w: np.ndarray) -> float:
         return 0.5 * float(self.gamma @ (w * w)) if self.has_ridge else 0.0
-
-    def penalty_value(self, v: np.ndarray) -> float:
-        return float(penalties.total_value(self.v_step[1], v))
-
-    def residual(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """``A w + B v - b``."""
-        out = self.last_A_products.of(w) + self.times_B(v)
-        out -= self.b
-        return out
-
-    @property
-    def determines_v(self) -> bool:
-        """Whether the constraint makes v a function of w."""
-        return self.B is None or self._inverse_B is not None
-
-    def v_of(self, w: np.ndarray) -> np.ndarray | None:
-        """The v that solves ``A w + B v = b``, or None if B is not invertible."""
-        v = self._v_of(w)
-        return None if v is None else v.copy()
-
-    def _v_of(self, w: np.ndarray) -> np.ndarray | None:
-        """The same; the caller must not change it."""
-        if not self.determines_v:
-            return None
-        rhs = self.last_A_products.of(w)
-        if self.b.any():
-            rhs = rhs - self.b
-        return rhs if self.B is None else -(self._inverse_B @ rhs)
-
-    # --- the rows ----------------------------------------------------------------------------------------------------
-
-    @property
-    def on_workers(self) -> bool:
-        """Whether the rows are on the workers of a cluster."""
-        return self.source is not None and self.source.on_workers
-
-    def blocks(self) -> Iterator[tuple[slice, Block]]:
-        """All rows, block by block, each with its slice of the n rows: one block in memory, many from a source."""
-        if self.source is None:
-            yield slice(0, self.n), self.rows
-        else:
-            yield from blocks.of_source(self.source, self.loss)
-
-    def block_of(self, raw: RawBlock) -> Block:
-        """The block of this problem for a block that the source has read."""
-        return blocks.of_raw_block(raw, self.source.summary, self.loss)
-
-    def each(
-        self, function: Any, *common: Any, memory: Memory | None = None, partitions: Sequence[int] | None = None
-    ) -> Iterator[Any]:
-        """``function(block, remembered, *common)`` for each block, in order, on the worker that has it (`Source.each`).
-
-        ``partitions`` restricts the call to some blocks; it is for blocks on workers only.
-        """
-        if self.on_workers:
-            chosen = range(len(self.source)) if partitions is None else partitions
-            yield from self.map_partitions(OnSingleBlock(function), [([k], common) for k in chosen], memory)
-            return
-        for k, (_, block) in enumerate(self.blocks()):
-            yield function(block, {} if memory is None else memory.of(k), *common)
-
-    def map_partitions(
-        self, function: Callable[..., Any], work: Sequence[Work], memory: Memory | None, shared: object = None
-    ) -> Iterator[Any]:
-        """``function(blocks, remembered, *common)`` for each work item, on the workers (`Source.map_partitions`)."""
-        convert = BlockConverter.of(self.source, self.loss)
-        return self.source.map_partitions(OnConvertedBlocks(convert, function), work, memory, shared)
-
-    @property
-    def by_passes(self) -> Problem:
-        """The same problem with targets and weights in memory, and the rows of a source read again in each product."""
-        return self.replaced(source=None, rows=self._block_by_passes)
-
-    @functools.cached_property
-    def _block_by_passes(self) -> Block:
-        return blocks.by_passes(self.source, self.loss)
-
-    @property
-    def first_rows(self) -> Block:
-        """Enough rows to see their form and scale: all rows in memory, or the first ones of a source."""
-        return self.rows if self.source is None else self._first_of_source
-
-    @functools.cached_property
-    def _first_of_source(self) -> Block:
-        return blocks.first_of_source(self.source, self.loss)
-
-    # --- the constraint ----------------------------------------------------------------------------------------------
-
-    @property
-    def m(self) -> int:
-        """The number of constraints."""
-        return self.A.shape[0]
-
-    @property
-    def p(self) -> int:
-        """The length of v."""
-        return self.m if self.B is None else self.B.columns
-
-    def times_A(self, w: np.ndarray) -> np.ndarray:
-        products.product(self.A, w, out := np.empty(self.m))
-        return out
-
-    def times_A_transposed(self, theta: np.ndarray) -> np.ndarray:
-        products.transposed_product(self.A, theta, out := np.empty(self.d))
-        return out
-
-    def times_B(self, v: np.ndarray) -> np.ndarray:
-        return -v if self.B is None else to_scipy(self.B) @ v
-
-    def times_B_transposed(self, theta: np.ndarray) -> np.ndarray:
-        return -theta if self.B is None else to_scipy(self.B).T @ theta
-
-    @functools.cached_property
-    def diagonal(self) -> np.ndarray | None:
-        """The diagonal of X (without its intercept) if X is square and diagonal, else None."""
-        return None if self.source is not None else matrices.diagonal_of(self.rows.X)
-
-    @functools.cached_property
-    def paths(self) -> Paths | None:
-        """The paths that the rows of A are the edges of, if they are differences along disjoint paths; else None."""
-        return paths_of(self.A)
-
-    @functools.cached_property
-    def families(self) -> Families | None:
-        """The edges that the rows of A are by their length, if they have few different ones; else None."""
-        return families_of(self.A)
-
-    @functools.cached_property
-    def bands(self) -> Bands | None:
-        """A as rows of a few neighbouring columns, if it has this form; else None."""
-        return bands_of(self.A)
 
     @property
     def system(self) -> System:
@@ -478,15 +298,5 @@ class Problem:
     @functools.cached_property
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean of ``c_i |x_ij|`` and the sum of ``|A_kj|`` for each column j."""
-        products.transposed_product(matrices.absolute(self.rows.X), self.rows.c / self.n, of_rows := np.empty(self.d))
+        products.transposed_product(selections.absolute(self.rows.X), self.rows.c / self.n, of_rows := np.empty(self.d))
         return of_rows, np.asarray(abs(to_scipy(self.A)).sum(axis=0)).reshape(-1)
-
-    @functools.cached_property
-    def _inverse_B(self) -> np.ndarray | None:
-        """The inverse of B; None if B is not square or nearly singular."""
-        return None if self.B is None else matrices.inverse_of(self.B)
-
-    @functools.cached_property
-    def v_step(self) -> tuple[Any, Any, float]:
-        """B and the penalty in the form that Algorithm 1 uses, and the factor of tau in the penalty's prox."""
-        return v_step(self.penalty, self.B, self.p)

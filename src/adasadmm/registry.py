@@ -22,8 +22,9 @@ def _snake_case(name: str) -> str:
 
 
 LOSSES: dict[str, tuple] = {_snake_case(cls.__name__): cls() for cls in losses.BUILT_IN}
-CLASSIFICATION_LOSSES = tuple(name for name, loss in LOSSES.items() if losses.takes_labels(loss))
-REGRESSION_LOSSES = tuple(name for name, loss in LOSSES.items() if not losses.takes_labels(loss))
+_CLASSIFIES = [name for name, loss in LOSSES.items() if losses.takes_labels(loss) or losses.width(loss) != 1]
+CLASSIFICATION_LOSSES = tuple(_CLASSIFIES)
+REGRESSION_LOSSES = tuple(name for name in LOSSES if name not in CLASSIFICATION_LOSSES)
 
 
 class Tuning(NamedTuple):

@@ -16,23 +16,29 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import compiled, is_registered
-from ..linalg import matrices, products
-from ..linalg.matrices import CSR, Rows
+from ..linalg import matrices, products, selections
+from ..linalg.matrices import CSR
 from ..linalg.rows import add_weighted_row, measure_rows, row_dot
 from ..problem import Block, Problem
 from .duality import slopes
 
 __all__ = ["Ascent", "ascend", "is_possible"]
 
-LEAST_SWEEPS, MOST_SWEEPS = 2, 50  # over theta in one pass over the rows
+LEAST_SWEEPS, MOST_SWEEPS = 4, 50  # over theta in one pass over the rows
 SHARE = 12  # times as much work is over the rows, unless that gives too few sweeps or too many
+INNER = 15  # passes over the rows that moved in the pass before
 ROUNDING = 1e-12
 
 
 def is_possible(problem: Problem) -> bool:
-    """Whether some coordinate has a ridge, w no set, and the loss a prox; the rows must be in memory."""
+    """Whether some coordinate has a ridge, w no set, and the loss a scalar prox; the rows must be in memory."""
     ridge = problem.w_set is None and bool((problem.gamma > 0.0).any())
-    return ridge and problem.source is None and is_registered(losses.prox, problem.loss)
+    return (
+        ridge
+        and problem.source is None
+        and is_registered(losses.prox, problem.loss)
+        and losses.width(problem.loss) == 1
+    )
 
 
 def ascend(problem: Problem, centre: np.ndarray, s: np.ndarray, theta: np.ndarray, passes: int) -> None:
@@ -40,13 +46,13 @@ def ascend(problem: Problem, centre: np.ndarray, s: np.ndarray, theta: np.ndarra
     ascent = Ascent(problem)
     w, order = ascent.minimiser(centre, s, theta), np.random.default_rng(0).permutation(problem.n)
     for _ in range(passes):
-        alternate(ascent.rows, ascent.edges, order.copy(), w, s, theta, 1)
+        alternate(ascent.rows, ascent.edges, order.copy(), w, s, theta, 0)
 
 
 class RowSide(NamedTuple):
     """The rows, by how much the slope of each moves its own prediction, and the part of each in the mean.
 
-    ``inverse`` is the inverse ridge of each coordinate, ``sweeps`` how often a pass is interrupted for theta.
+    ``inverse`` is the inverse ridge of each coordinate, ``sweeps`` how many sweeps over theta there are for each row.
     """
 
     loss: tuple
@@ -54,7 +60,7 @@ class RowSide(NamedTuple):
     size: np.ndarray
     share: np.ndarray
     inverse: np.ndarray
-    sweeps: int
+    sweeps: float
 
 
 class EdgeSide(NamedTuple):
@@ -86,14 +92,11 @@ class Ascent:
         size, stiffness = np.empty(problem.n), np.empty(problem.m)
         measure_rows(X, c / problem.n, inverse, size)
         measure_rows(problem.A, np.ones(problem.m), inverse, stiffness)
-        self.rows = RowSide(problem.loss, problem.rows, size, c / problem.n, inverse, self._sweeps(X))
+        # So many sweeps over theta that they are a small part of the work.
+        sweeps = matrices.size(X) / problem.n / (SHARE * max(1, matrices.size(problem.A)))
+        self.rows = RowSide(problem.loss, problem.rows, size, c / problem.n, inverse, sweeps)
         one_by_one = problem.B is None and is_registered(penalties.prox_at, problem.penalty)
         self.edges = EdgeSide(problem.penalty, problem.A, problem.b, stiffness, inverse) if one_by_one else None
-
-    def _sweeps(self, X: Rows) -> int:
-        """So many sweeps over theta in a pass over X that they are a small part of the work."""
-        sweeps = matrices.size(X) // (SHARE * max(1, matrices.size(self.problem.A)))
-        return min(max(sweeps, LEAST_SWEEPS), MOST_SWEEPS)
 
     def first_slopes(self) -> np.ndarray:
         """Slopes to start from: 0, and the best one of rows without entries, which no step will visit."""
@@ -106,14 +109,27 @@ class Ascent:
         q -= self.problem.times_A_transposed(theta)
         return np.where(self.free, centre, 0.0) - self.rows.inverse * q
 
-    def visit(self, chosen: np.ndarray, passes: int, w: np.ndarray, s: np.ndarray, theta: np.ndarray) -> None:
-        """Several passes over some rows, which are copied in this order: compact rows are visited much faster."""
+    def visit(self, chosen: np.ndarray, passes: float, w: np.ndarray, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        """Rounds over some rows in this order, at the cost of so many passes over all rows; returns w before the last.
+
+        The rows are copied in this order: compact rows are visited much faster.
+        """
         X, y, c = self.problem.rows
-        few = Block(matrices.taken(X, chosen), y[chosen], c[chosen])
-        size, share, sweeps = self.rows.size[chosen], self.rows.share[chosen], self._sweeps(few.X)
-        side, own = self.rows._replace(block=few, size=size, share=share, sweeps=sweeps), s[chosen]
-        alternate(side, self.edges, np.arange(len(chosen)), w, own, theta, passes)
+        few = Block(selections.taken(X, chosen), y[chosen], c[chosen])
+        side = self.rows._replace(block=few, size=self.rows.size[chosen], share=self.rows.share[chosen])
+        own, work, visited = s[chosen], passes * self.problem.n, 1.0
+        while work > 0.0 and visited > 0.0:
+            before = w.copy()
+            visited = alternate(side, self.edges, np.arange(len(chosen)), w, own, theta, INNER)
+            work -= visited
         s[chosen] = own
+        return before
+
+    def moves(self, chosen: np.ndarray) -> float:
+        """The share of these rows that one pass over them moves, from slopes of 0."""
+        s, theta, w = np.zeros(self.problem.n), np.zeros(self.problem.m), np.zeros(self.problem.d)
+        alternate(self.rows, self.edges, chosen.copy(), w, s, theta, 0)
+        return float(np.count_nonzero(s)) / len(chosen)
 
     def movable(self, Xw: np.ndarray, s: np.ndarray, reach: float) -> np.ndarray:
         """The rows whose slopes a step would change while the predictions are within ``reach`` of these."""
@@ -122,19 +138,24 @@ class Ascent:
 
 
 @compiled
-def alternate(rows: RowSide, edges, order: np.ndarray, w: np.ndarray, s: np.ndarray, theta: np.ndarray, passes: int):
+def alternate(rows: RowSide, edges, order: np.ndarray, w: np.ndarray, s: np.ndarray, theta: np.ndarray, inner: int):
     """Maximise over the slopes in this order, with sweeps over theta in between; w follows the dual point.
 
-    A pass leaves out the rows that did not move in the one before. ``order`` is overwritten.
+    A pass over all of these rows is followed by ``inner`` cheaper ones, each over the rows that moved in the last one.
+    Returns the work, in units of a visit to a row, or 0 if no row moved. ``order`` is overwritten.
     """
-    for _ in range(passes):
-        kept = 0
-        for k in range(rows.sweeps):
-            first, last = len(order) * k // rows.sweeps, len(order) * (k + 1) // rows.sweeps
-            kept = move_slopes(rows, order, first, last, kept, s, w)
+    kept, work = len(order), 0.0
+    for k in range(1 + inner):
+        number, kept = kept, 0
+        sweeps = min(max(int(rows.sweeps * number), LEAST_SWEEPS), MOST_SWEEPS)
+        for part in range(sweeps):
+            kept = move_slopes(rows, order, number * part // sweeps, number * (part + 1) // sweeps, kept, s, w)
             if edges is not None:
                 move_theta(edges, theta, w)
-        order = order[:kept]
+        work += number + sweeps / (SHARE * rows.sweeps)
+        if kept == 0:
+            return work if k > 0 else 0.0
+    return work
 
 
 @compiled

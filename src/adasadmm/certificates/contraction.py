@@ -14,11 +14,12 @@ import scipy.sparse as sp
 
 from .. import penalties
 from ..linalg.clusters import clusters_of, null_space
-from ..linalg.matrices import WithIntercept, combined_columns, to_scipy
+from ..linalg.matrices import WithIntercept, to_scipy
+from ..linalg.selections import combined_columns
 from ..problem import Problem
 from .trace import Result
 
-__all__ = ["Contraction", "contracted"]
+__all__ = ["Contraction", "contracted", "stands_alone_at_the_end"]
 
 
 class Contraction(NamedTuple):
@@ -50,11 +51,13 @@ def contracted(problem: Problem, v: np.ndarray) -> Contraction | None:
     penalty, A = problem.penalty, to_scipy(problem.A)
     if problem.B is not None or problem.w_set is not None or not isinstance(penalty, penalties.L1):
         return None
+    if problem.outputs > 1:
+        return None
     joined, apart = np.flatnonzero(v == 0.0), np.flatnonzero(v != 0.0)
     if problem.b[joined].any() or clusters_of(A[joined]) is None:
         return None
     members = null_space(A[joined])
-    if members.shape[1] == 0 or (isinstance(problem.rows.X, WithIntercept) and not _stands_alone_at_the_end(members)):
+    if members.shape[1] == 0 or (isinstance(problem.rows.X, WithIntercept) and not stands_alone_at_the_end(members)):
         return None
     inner = problem.replaced(
         rows=problem.rows._replace(X=combined_columns(problem.rows.X, members)),
@@ -66,7 +69,7 @@ def contracted(problem: Problem, v: np.ndarray) -> Contraction | None:
     return Contraction(inner, members, apart)
 
 
-def _stands_alone_at_the_end(members: sp.csr_array) -> bool:
+def stands_alone_at_the_end(members: sp.csr_array) -> bool:
     """Whether the last coefficient, an intercept, is the only one of the last cluster."""
     last = members.shape[1] - 1
     return np.array_equal(np.flatnonzero(members.indices == last), [members.nnz - 1])

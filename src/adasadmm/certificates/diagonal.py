@@ -40,8 +40,14 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     The s given here counts only where gamma_j > 0.
     """
     x, (X, y, c) = problem.diagonal, problem.rows
-    kinds = penalties.L1, penalties.ChainTV
-    if x is None or problem.w_set is not None or problem.B is not None or not isinstance(problem.penalty, kinds):
+    kinds = penalties.L1, penalties.ChainTV, penalties.GroupL2  # norms: phi* is 0 in its domain
+    if (
+        x is None
+        or losses.width(problem.loss) > 1
+        or problem.w_set is not None
+        or problem.B is not None
+        or not isinstance(problem.penalty, kinds)
+    ):
         return None
     theta = into_domain(problem, theta)
     of_A = problem.last_A_transposed.of(theta)

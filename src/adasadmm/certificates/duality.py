@@ -21,19 +21,20 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import is_registered, unwrapped
-from ..linalg import products
 from ..problem import Problem
 from . import diagonal
 from .domains import ROUNDING, Bounds, bounds_of, inside, into_domain, largest_scale, least
-from .intercept import balanced, only_intercept_is_free
+from .intercept import balanced, free_intercepts, has_free_intercept, only_intercept_is_free
 from .repair import lacking, repair, sizes
 from .trace import Certificate
+from .vectors import slopes_in_balance
 
 __all__ = ["Dual", "certificate", "data_pull", "dual_value", "relative_gap", "slopes", "with_dual"]
 
 NO_DUAL_POINT = "no dual point was found where the conjugates are finite"
 CONTRADICTION = "the dual value exceeds the primal value: a function of the loss or the penalty is wrong"
 ULPS = 4 * np.finfo(float).eps
+OF_ZERO, OF_CONSTANT = 1e-12, 1e-4  # of the excess at w = 0 and of a constant: what a gap is compared with at least
 EXCESS = 1e-5  # of the dual over the primal value, relative: far above rounding
 
 
@@ -59,15 +60,19 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     s, low, high = s.copy(), np.empty(problem.n), np.empty(problem.n)
     losses.clip_to_domain(problem.loss, s, problem.rows.y, low, high)
     theta, bounds = into_domain(problem, theta), bounds_of(problem)
-    unbounded = bounds.unbounded
-    if only_intercept_is_free(problem, bounds):
-        s = balanced(problem, s, (low, high))
-    elif unbounded.any():
-        s, theta = repair(problem, s, theta, (low, high), bounds)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        most = np.min(np.where(s > 0.0, high / s, np.where(s < 0.0, low / s, 1.0)), initial=1.0)
+    unbounded, most = bounds.unbounded, 1.0
+    if unbounded.any():
+        if only_intercept_is_free(problem, bounds):
+            s = balanced(problem, w, s, (low, high))
+        elif losses.width(problem.loss) > 1:
+            s, theta = _balanced_vectors(problem, w, s, theta, bounds)
+        else:
+            s, theta = repair(problem, s, theta, (low, high), bounds)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            most = np.min(np.where(s > 0.0, high / s, np.where(s < 0.0, low / s, 1.0)), initial=1.0)
     t = largest_scale(problem, theta, float(most))
-    s, theta = np.clip(t * s, low, high), t * theta
+    if t != 1.0:
+        s, theta = np.clip(t * s, low, high), t * theta
     if not inside(problem, theta):
         return Dual(-math.inf, math.nan, NO_DUAL_POINT)
     q = data_pull(problem, s) - problem.times_A_transposed(theta)
@@ -78,6 +83,19 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
             s, theta, q = np.zeros_like(s), np.zeros_like(theta), np.zeros_like(q)
     conjugates = losses.mean_conjugate(problem.loss, s, problem.rows.y, problem.rows.c)
     return total(problem, conjugates, theta, q, residual, bounds)
+
+
+def _balanced_vectors(
+    problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray, bounds: Bounds
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes that balance theta; where there are none, as with bounds split off into A, a theta that balances s."""
+    near = slopes_in_balance(problem, w, theta, bounds.unbounded)
+    q = data_pull(problem, near) - problem.times_A_transposed(theta)
+    if near.any() and np.all(np.abs(q) <= ROUNDING * sizes(problem, near, theta), where=bounds.unbounded):
+        return near, theta
+    if free_intercepts(problem, bounds).size:
+        s = balanced(problem, w, s, (s, s))
+    return repair(problem, s, theta, None, bounds)
 
 
 def total(
@@ -100,9 +118,7 @@ def slopes(problem: Problem, z: np.ndarray) -> np.ndarray:
 
 def data_pull(problem: Problem, s: np.ndarray) -> np.ndarray:
     """``X'(c s)/n``."""
-    out = np.empty(problem.d)
-    products.transposed_product(problem.rows.X, problem.rows.c * s / problem.n, out)
-    return out
+    return problem.last_X_transposed.of(problem.rows.c * s / problem.n).copy()
 
 
 # --- certificates ----------------------------------------------------------------------------------------------------
@@ -125,16 +141,21 @@ def certificate(problem: Problem, point: tuple, primal: tuple[float, str], dual:
 
 
 def relative_gap(problem: Problem, primal: float, dual: float) -> float:
-    """``(primal - dual) / max(excess(w), 1e-12 excess(0))``, with the excess over the least possible mean loss.
+    """``(primal - dual) / max(excess(w), floor)``, with the excess over the least possible mean loss.
 
-    Unlike the objective, the excess does not change if a constant is added to the loss.
+    Unlike the objective, the excess does not change if a constant is added to the loss. The floor, 1e-12 excess(0),
+    matters for exact fits only, whose excess is 0. But excess(0) also counts how far the targets are from 0, which says
+    nothing about a model with an intercept: there, the floor is at most 1e-4 times the excess of a constant prediction.
     """
     if not math.isfinite(primal) or not math.isfinite(dual):
         return math.inf
     least = problem.least_loss
     if dual <= primal <= least + ULPS * abs(least):  # nothing is below the least loss, so this is the optimum
         return 0.0
-    return (primal - dual) / max(primal - least, 1e-12 * (problem.value_at_zero - least), np.finfo(float).tiny)
+    floor = OF_ZERO * (problem.value_at_zero - least)
+    if primal - least < floor and has_free_intercept(problem):
+        floor = min(floor, OF_CONSTANT * (problem.loss_at_mean_target - least))
+    return (primal - dual) / max(primal - least, floor, np.finfo(float).tiny)
 
 
 def _contradicts(problem: Problem, primal: float, dual: float) -> bool:
@@ -158,7 +179,8 @@ def missing_conjugate(problem: Problem) -> str:
     for function, part in ((losses.conjugate, problem.loss), (losses.domain, problem.loss)):
         if not is_registered(function, part):
             return f"{type(unwrapped(part)).__name__} has no losses.{function.__name__}: no dual value"
-    for part, _ in penalties.parts_of(problem.penalty, problem.p):
+    penalty = problem.penalty
+    for part, _ in penalty.parts if isinstance(penalty, penalties.Stack) else ((penalty, None),):
         for function in (penalties.conjugate, penalties.domain):
             if not is_registered(function, part):
                 return f"{type(part).__name__} has no penalties.{function.__name__}: no dual value"

@@ -1,4 +1,4 @@
-"""Repair of a dual point where nothing but the intercept is free: the slopes must sum to 0.
+"""Repair of a dual point where nothing but the intercepts is free: the slopes of each output must sum to 0.
 
 This is `repair` for one column of ones, the common case of the estimators, without its matrices.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linalg.matrices import WithIntercept
+from .. import losses
+from ..linalg.matrices import Repeated, WithIntercept
 from ..linalg.products import largest_entry
 from ..problem import Problem
 from .domains import ROUNDING, Bounds
+from .vectors import slopes_in_balance
 
-__all__ = ["balanced", "only_intercept_is_free"]
+__all__ = ["balanced", "free_intercepts", "has_free_intercept", "only_intercept_is_free"]
 
 ROUNDS = 30
 NEARLY = 1e3  # times rounding
@@ -20,29 +22,52 @@ REACH = 1e-3  # least distance to the boundary that a weight assumes, relative t
 FAR = 1e6  # a domain scaled by this factor is, at the scale of the steps, the cone that the domain spans
 
 
+def has_free_intercept(problem: Problem) -> bool:
+    """Whether the rows are in memory and have an intercept, without a ridge, that no constraint involves."""
+    with_intercept = problem.source is None and isinstance(problem.rows.X, WithIntercept)
+    return with_intercept and problem.gamma[-1] == 0.0 and problem.column_sizes[1][-1] == 0.0
+
+
+def free_intercepts(problem: Problem, bounds: Bounds) -> np.ndarray:
+    """The intercepts, one for each output, if they have neither ridge nor bounds and no constraint involves them."""
+    X, k = problem.rows.X, problem.outputs
+    last, none = np.arange(problem.d - k, problem.d), np.empty(0, dtype=int)
+    if not isinstance(X.rows if isinstance(X, Repeated) else X, WithIntercept) or not bounds.unbounded[last].all():
+        return none
+    boundless = np.isneginf(bounds.lower[last]).all() and np.isposinf(bounds.upper[last]).all()
+    return last if boundless and not problem.column_sizes[1][last].any() else none
+
+
 def only_intercept_is_free(problem: Problem, bounds: Bounds) -> bool:
-    """Whether the intercept is the only coordinate without ridge and bounds, and no constraint involves it."""
-    free = np.flatnonzero(bounds.unbounded)
-    last = problem.d - 1
-    return (
-        len(free) == 1
-        and free[0] == last
-        and isinstance(problem.rows.X, WithIntercept)
-        and problem.column_sizes[1][last] == 0.0
-        and np.isneginf(bounds.lower[last])
-        and np.isposinf(bounds.upper[last])
-    )
+    """Whether there are free intercepts, and no other coordinate is unbounded."""
+    free = free_intercepts(problem, bounds)
+    return free.size > 0 and np.count_nonzero(bounds.unbounded) == free.size
 
 
-def balanced(problem: Problem, s: np.ndarray, domain: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Slopes near these for which ``sum_i c_i s_i`` is 0.
+def balanced(problem: Problem, w: np.ndarray, s: np.ndarray, domain: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Slopes near these, or near those at w, for which ``sum_i c_i s_i`` is 0 for each output."""
+    k, weight = problem.outputs, problem.rows.c / problem.n
+    if losses.width(problem.loss) > 1:
+        near = losses.balanced(problem.loss, s, problem.rows.y, weight)
+        free = np.arange(problem.d) >= problem.d - k
+        return slopes_in_balance(problem, w, np.zeros(problem.m), free) if near is None else near
+    if k == 1:
+        return _balanced(s, domain, weight)
+    found = np.empty_like(s)
+    for output in range(k):
+        own = slice(output, None, k)
+        found[own] = _balanced(s[own], (domain[0][own], domain[1][own]), weight[own])
+    return found
+
+
+def _balanced(s: np.ndarray, domain: tuple[np.ndarray, np.ndarray], weight: np.ndarray) -> np.ndarray:
+    """The same for one output.
 
     Each moves in proportion to the square of its distance to the nearer end of its domain. A step may leave the domain,
     but not the cone that it spans: scaling all slopes down brings them back.
     """
     low, high = domain
-    weight = problem.rows.c / problem.n
-    rounding = 0.1 * ROUNDING * largest_entry(s) * problem.column_sizes[0][-1]
+    rounding = 0.1 * ROUNDING * largest_entry(s) * float(np.sum(weight))
     before = np.inf
     for _ in range(ROUNDS):
         missing = float(weight @ s)
@@ -52,5 +77,8 @@ def balanced(problem: Problem, s: np.ndarray, domain: tuple[np.ndarray, np.ndarr
         before = abs(missing)
         room = np.minimum(np.minimum(np.abs(high - s), np.abs(s - low)), largest_entry(s))
         room = np.maximum(room, REACH * np.abs(s)) ** 2
-        s = np.clip(s - room * (missing / float(weight @ room)), FAR * low, FAR * high)
+        total = float(weight @ room)
+        if total == 0.0:  # the squares of the slopes underflow: 0 is as good a dual point
+            return np.zeros_like(s)
+        s = np.clip(s - room * (missing / total), FAR * low, FAR * high)
     return s

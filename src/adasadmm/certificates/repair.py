@@ -7,14 +7,14 @@ coordinates at a boundary hardly move.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import weakref
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg import matrices, products
+from ..linalg import products, selections
 from ..linalg.matrices import CSR, Rows, as_csr, to_scipy
 from ..linalg.products import largest_entry
 from ..linalg.systems import System, system_for
@@ -51,7 +51,8 @@ class Steps:
         return along, along_A
 
 
-class Free(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Free:
     """The unbounded coordinates of w: their columns of X and A, their bounds, and how their steps are found."""
 
     chosen: np.ndarray
@@ -59,7 +60,12 @@ class Free(NamedTuple):
     A: CSR
     lower: np.ndarray
     upper: np.ndarray
-    steps: Steps | Flow
+
+    @functools.cached_property
+    def steps(self) -> Steps | Flow:
+        """Made when the first step is: a dual point in balance needs none."""
+        flow = flow_for(self.X, self.A) if self.X.shape[0] < self.X.shape[1] else None
+        return Steps(system_for(self.X, self.A)) if flow is None else flow
 
 
 _free_of: weakref.WeakKeyDictionary[Problem, Free] = weakref.WeakKeyDictionary()
@@ -69,25 +75,23 @@ def free_coordinates(problem: Problem, bounds: Bounds) -> Free:
     """The unbounded coordinates of a problem, which the certificates of all its points have in common."""
     if problem not in _free_of:
         chosen = bounds.unbounded
-        X, A = matrices.columns(problem.rows.X, chosen), problem.A
+        X, A = selections.columns(problem.rows.X, chosen), problem.A
         if not chosen.all():
             A = as_csr(to_scipy(A)[:, np.flatnonzero(chosen)], "A")
-        flow = flow_for(X, A) if X.shape[0] < X.shape[1] else None
-        steps = Steps(system_for(X, A)) if flow is None else flow
-        _free_of[problem] = Free(chosen, X, A, bounds.lower[chosen], bounds.upper[chosen], steps)
+        _free_of[problem] = Free(chosen, X, A, bounds.lower[chosen], bounds.upper[chosen])
     return _free_of[problem]
 
 
 def repair(
-    problem: Problem, s: np.ndarray, theta: np.ndarray, domain: tuple[np.ndarray, np.ndarray], bounds: Bounds
+    problem: Problem, s: np.ndarray, theta: np.ndarray, domain: tuple[np.ndarray, np.ndarray] | None, bounds: Bounds
 ) -> tuple[np.ndarray, np.ndarray]:
     """Move s and theta until q is 0, or has a sign that the bounds allow, at the unbounded coordinates.
 
     A step may leave the domains, because scaling s and theta down afterwards brings them back. Scaling cannot help
     where 0 is an end of the domain. So each round projects onto the cones that the domains span, and the next round
-    corrects the error of the projection.
+    corrects the error of the projection. Without a domain of each slope, only theta moves.
     """
-    low, high = domain
+    low, high = (s, s) if domain is None else domain
     free = free_coordinates(problem, bounds)
     weight = problem.rows.c / problem.n
     rounding = 0.1 * ROUNDING * sizes(problem, s, theta)[free.chosen]
@@ -102,11 +106,14 @@ def repair(
             break
         size = largest_entry(missing)
         if not size <= FALLS * before:  # else the next step with the same weights is the cheapest one
-            room, room_theta = _room(lambda s: np.clip(s, low, high), s), _room(near, theta)
+            room, room_theta = np.zeros_like(s), _room(near, theta)
+            if domain is not None:
+                room = _room(lambda s: np.clip(s, low, high), s)
             free.steps.factor(weight * room, room_theta)
         before = size
         along, along_A = free.steps.step(missing)
-        s = np.clip(s - room * along, FAR * low, FAR * high)
+        if domain is not None:
+            s = np.clip(s - room * along, FAR * low, FAR * high)
         theta = FAR * near((theta + room_theta * along_A) / FAR)
     theta = np.where(np.abs(theta) > tiny, theta, 0.0)  # or q would be tested against the size of a vanished theta
     return s, theta

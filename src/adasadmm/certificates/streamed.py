@@ -18,11 +18,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .. import losses
-from ..linalg import matrices, products
+from ..linalg import products, selections
 from ..problem import Block, Problem
 from ..sources._sums import Request, requested_losses
+from . import streamed_softmax
 from .domains import bounds_of, inside, into_domain, largest_scale
 from .duality import NO_DUAL_POINT, Dual, missing_conjugate, total
+from .streamed_softmax import Totals, totals_of
 
 __all__ = ["BlockSlopes", "Each", "dual_value"]
 
@@ -49,14 +51,21 @@ def dual_value(problem: Problem, w: np.ndarray, slopes: BlockSlopes, theta: np.n
         return Dual(-math.inf, math.nan, NO_DUAL_POINT)
     bounds = bounds_of(problem)
     free, of_A = bounds.unbounded, problem.times_A_transposed(theta)
-    pulls, conjugates = _sums(problem, each, Sides(problem.loss, problem.n, slopes, free, scale))
-    factors = _balance(pulls[:, free], of_A[free])
-    if factors is None:
-        theta, of_A, factors = np.zeros_like(theta), np.zeros_like(of_A), np.zeros(2)
-    q = factors @ pulls - of_A
+    is_softmax = streamed_softmax.has_free_intercepts(problem, free) and not of_A[free].any()
+    pulls, conjugates, totals = _sums(problem, each, Sides(problem.loss, problem.n, slopes, free, scale, is_softmax))
+    if is_softmax:
+        pull, conjugate = streamed_softmax.mixed(pulls.sum(axis=0), float(conjugates[:, -1].sum()), totals)
+    else:
+        factors = _balance(pulls[:, free], of_A[free])
+        if factors is None:
+            theta, of_A, factors = np.zeros_like(theta), np.zeros_like(of_A), np.zeros(2)
+        pull = factors @ pulls
+        conjugate = sum(
+            float(np.interp(factor, FRACTIONS, side)) for factor, side in zip(factors, conjugates, strict=True)
+        )
+    q = pull - of_A
     residual = float(np.linalg.norm(q + problem.gamma * w))
     q[free] = 0.0
-    conjugate = sum(float(np.interp(factor, FRACTIONS, side)) for factor, side in zip(factors, conjugates, strict=True))
     return total(problem, conjugate, theta, q, residual, bounds)
 
 
@@ -68,31 +77,35 @@ class Sides(NamedTuple):
     slopes: BlockSlopes
     free: np.ndarray
     scale: float
+    is_softmax: bool
 
 
-def _sums(problem: Problem, each: Each, sides: Sides) -> tuple[np.ndarray, np.ndarray]:
+def _sums(problem: Problem, each: Each, sides: Sides) -> tuple[np.ndarray, np.ndarray, Totals]:
     """``X'(c s)/n`` of each side, and the mean conjugate of each side at each of `FRACTIONS` of its slopes.
 
-    The same pass finds the losses that are wanted.
+    The same pass finds the losses that are wanted, and the totals of a softmax.
     """
     request = problem.streamed_losses.request
-    pulls, conjugates, found = (
+    pulls, conjugates, found, totals = (
         np.zeros((2, problem.d)),
         np.zeros((2, len(FRACTIONS))),
         np.zeros(len(request.points) + 2),
+        Totals.zeros(problem),
     )
-    for of_block in each(dual_sums, sides, request):
+    for *of_block, of_softmax in each(dual_sums, sides, request):
         for sums, more in zip((pulls, conjugates, found), of_block, strict=True):
             sums += more
+        if of_softmax is not None:
+            totals = Totals(*map(np.add, totals, of_softmax))
     problem.streamed_losses.receive(found)
-    return pulls, conjugates
+    return pulls, conjugates, totals
 
 
 def dual_sums(
     block: Block, remembered: dict, sides: Sides, request: Request
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The contribution of one block to these sums, and to the losses that are wanted."""
-    loss, n, slopes, free, scale = sides
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Totals | None]:
+    """The contribution of one block to these sums, to the losses that are wanted, and to the totals of a softmax."""
+    loss, n, slopes, free, scale, is_softmax = sides
     s = slopes(block, remembered).copy()
     low, high = np.empty((2, len(s)))
     losses.clip_to_domain(loss, s, block.y, low, high)
@@ -105,7 +118,8 @@ def dual_sums(
         products.transposed_product(block.X, np.where(group, block.c * s, 0.0) / n, pulls[k])
         of_group = s[group], block.y[group], block.c[group]
         conjugates[k] = [len(of_group[0]) / n * _mean_conjugate(loss, share, *of_group) for share in FRACTIONS]
-    return pulls, conjugates, requested_losses(block, remembered, request)
+    totals = totals_of(block, n, losses.width(loss)) if is_softmax else None
+    return pulls, conjugates, requested_losses(block, remembered, request), totals
 
 
 def _mean_conjugate(loss: Any, share: float, s: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
@@ -116,7 +130,7 @@ def _free_column(block: Block, free: np.ndarray) -> np.ndarray:
     """The column of the free coordinate; zeros if there is none, or more than one."""
     column = np.zeros(len(block.y))
     if free.sum() == 1:
-        products.product(matrices.columns(block.X, free), np.ones(1), column)
+        products.product(selections.columns(block.X, free), np.ones(1), column)
     return column
 
 

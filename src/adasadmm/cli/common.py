@@ -37,6 +37,7 @@ __all__ = [
     "share",
 ]
 
+MOST_PRINTED = 10  # figures of classes on one line
 Run = Callable[[argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
@@ -231,12 +232,21 @@ def print_figures(figures: dict[str, Any], as_json: bool) -> None:
         elif isinstance(value, dict):
             value = ", ".join(f"{key} {number:,.6g}" for key, number in value.items())
         elif isinstance(value, list):  # one number per class
-            value = ", ".join("no useful bound" if number is None else f"{number:.6g}" for number in value)
+            value = _of_classes(value)
         elif isinstance(value, float):
             value = f"{value:.6g}"
         elif isinstance(value, int):
             value = f"{value:,}"
         print(f"{name.replace('_', ' ')}: {value}")
+
+
+def _of_classes(values: list[float | None]) -> str:
+    """The figures of the classes; of many classes only the range, since --json has them all."""
+    known = [number for number in values if number is not None]
+    if len(values) > MOST_PRINTED and known:
+        rest = f", no useful bound for {len(values) - len(known)}" if len(known) < len(values) else ""
+        return f"{min(known):.6g} to {max(known):.6g} over {len(values)} classes{rest}"
+    return ", ".join("no useful bound" if number is None else f"{number:.6g}" for number in values)
 
 
 def in_options(message: str, options: argparse.Namespace) -> str:

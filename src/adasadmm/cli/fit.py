@@ -48,8 +48,9 @@ def add_commands(commands: Commands) -> None:
         "fit",
         guarded(_fit),
         help="fit a model to files of any size or to standard input",
-        about="Fit a classifier whose coefficients follow a graph (a regressor with --loss squared, huber, ...) and "
-        "save it. Rows are read block by block and need not fit in memory.",
+        about="Fit a classifier whose coefficients follow a graph (a regressor with --loss squared, huber, ...), or "
+        "with --terms a model of a table with levels, places and numbers, and save it. Rows are read block by block "
+        "and need not fit in memory.",
         examples=[
             "adasadmm fit rows.csv --target price --loss squared --graph edges.csv --model m.skops",
             "adasadmm fit rows.csv --target y --alpha cv --rule 1se --model m.skops     # also m.path.csv, m.path.png",
@@ -70,6 +71,13 @@ def add_commands(commands: Commands) -> None:
 def _add_model_options(parser: Parser) -> None:
     parser.add_argument("--model", required=True, type=Path, metavar="OUT", help="file for the fitted model")
     parser.add_argument("--valid", nargs="+", metavar="FILE", help="validation rows; their loss and error are printed")
+    parser.add_argument(
+        "--validation-fraction",
+        type=share,
+        default=0.0,
+        metavar="F",
+        help="share of the rows that are not learnt from; their loss is printed (default: 0)",
+    )
     parser.add_argument(
         "--graph",
         default="glasso",
@@ -193,6 +201,10 @@ def _check_fit(options: argparse.Namespace) -> None:
     check_search(options)
     if options.files == ["-"] and (options.checkpoint or options.scheduler or options.scale or options.cache):
         raise Wrong("--checkpoint, --scheduler, --scale and --cache need files: standard input can be read only once")
+    if options.validation_fraction == 1.0:
+        raise Wrong("--validation-fraction must be below 1: a model needs rows to learn from")
+    if options.files == ["-"] and options.validation_fraction:
+        raise Wrong("--validation-fraction needs files: rows from standard input have a progressive loss")
     if options.resume and options.checkpoint is None:
         raise Wrong("--resume needs --checkpoint DIR, the folder of the run to resume")
     if options.checkpoint_every is not None and options.checkpoint is None:
@@ -233,7 +245,8 @@ def _model(options: argparse.Namespace) -> Model:
         }
         return (GraphGuidedClassifierCV if classifies else GraphGuidedRegressorCV)(graph, **search, **common)
     plain = GraphGuidedClassifier if classifies else GraphGuidedRegressor
-    return plain(graph, alpha=options.alpha, l2=options.l2, **common)
+    held_out = options.validation_fraction
+    return plain(graph, alpha=options.alpha, l2=options.l2, validation_fraction=held_out, **common)
 
 
 def _graph_of(text: str) -> str | tuple[str | int, ...]:
@@ -270,6 +283,7 @@ def _figures(model: Model, source: Source) -> dict[str, Any]:
         "relative_gap": _useful(model.dual_gap_),
         "seconds": _seconds(model),
         **_progressive(model),
+        **_validation(model),
     }
 
 
@@ -277,6 +291,17 @@ def _progressive(model: Model) -> dict[str, Any]:
     """The mean loss of each row of the first pass before it was used; one per class if there are several."""
     found = model._progressive
     return {} if found is None else {"progressive_loss": found[0] if len(found) == 1 else found}
+
+
+def _validation(model: Model) -> dict[str, Any]:
+    """The mean loss of the rows that were held out, and their number."""
+    found = getattr(model, "validation_loss_", None)
+    if found is None:
+        return {}
+    return {
+        "validation_loss": found if isinstance(found, float) else found.tolist(),
+        "validation_rows": model._validation_rows,
+    }
 
 
 def _objective(model: Model) -> float | list[float]:

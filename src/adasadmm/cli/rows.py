@@ -72,6 +72,8 @@ def guarded(command: Run) -> Run:
                 raise
             if isinstance(error, BadRow):
                 remedies = [REMEDIES[error.remedy]] if error.remedy and hasattr(options, error.remedy) else []
+                if error.remedy == "drop" and hasattr(options, "terms"):
+                    remedies.append("--terms FILE to describe columns with levels")
                 remedies.append("--on-bad-row skip to skip such rows")
                 raise Failed(f"{error}; use {' or '.join(remedies)}") from None
             cannot_write = isinstance(error, CheckpointError) and isinstance(error.__cause__, OSError)

@@ -30,6 +30,8 @@ def check_search(options: argparse.Namespace) -> None:
         return
     if options.files == ["-"] or options.scheduler or options.checkpoint or options.resume:
         raise Wrong("--alpha cv needs files that fit in memory: no standard input, --scheduler, --checkpoint, --resume")
+    if options.validation_fraction:
+        raise Wrong("--alpha cv holds out rows by itself: leave out --validation-fraction, or use --valid FILE")
     if options.folds is not None and options.folds < 2:
         raise Wrong(f"--folds must be at least 2, got {options.folds}")
 

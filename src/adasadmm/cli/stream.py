@@ -98,6 +98,11 @@ class Score:
             best = (scores[:, 0] >= 0.0).astype(int) if columns == 1 else scores.argmax(axis=1)
             self.errors += float(np.sum(classes[best] != y))
             self.seen.update(np.unique(y).tolist())
+        if classes is not None and columns > 1 and isinstance(self.loss, (losses.Logistic, losses.Multinomial)):
+            together = losses.Multinomial(columns), np.searchsorted(classes, y).astype(float)
+            flat = scores.reshape(-1), losses.targets(*together).reshape(-1), np.full(n * columns, float(columns))
+            self.total += n * float(losses.mean_value(together[0], *flat))
+            targets = []
         for k, target in enumerate(targets):
             z = np.ascontiguousarray(scores[:, k])
             self.total += n * float(losses.mean_value(self.loss, z, target, np.ones(n))) / columns

@@ -1,4 +1,4 @@
-"""`adasadmm fit --terms` and predictions of such models: whole tables, read by pyarrow."""
+"""`adasadmm fit --terms` and predictions of such models: tables of any size, read by pyarrow."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ from typing import Any, TextIO
 import numpy as np
 from sklearn.base import is_classifier
 
-from .. import TermsClassifier, TermsClassifierCV, TermsRegressor, TermsRegressorCV, save_model, terms
+from .. import TermsClassifier, TermsClassifierCV, TermsRegressor, TermsRegressorCV, save_model, sources, terms
 from ..estimators._terms import TermsModel
 from ..registry import CLASSIFICATION_LOSSES
-from ..sources._paths import kind_of, resolved
-from .common import Failed, Wrong, check_file, open_output, print_figures
+from .common import Wrong, check_file, open_output, print_figures
 
 __all__ = ["fit_terms", "predict_terms", "terms_of"]
 
 KINDS = {name: getattr(terms, name) for name in terms.__all__}
-TARGETS = ("target", "label", "y")
 NOT_TAKEN = (
     *("valid", "checkpoint", "checkpoint_every", "resume", "scheduler", "scale", "cache"),
-    *("positive", "l1_ratio", "epochs", "classes"),
+    *("positive", "l1_ratio", "epochs", "classes", "validation_fraction"),
 )
 
 
@@ -37,13 +35,11 @@ def fit_terms(options: argparse.Namespace) -> int:
     check_file(options.model, "--model")
     if options.table is not None:
         check_file(options.table, "--table")
-    table = read(options.files)
-    y, offset = _column(table, _target(table, options.target)), offset_of(table, options)
-    model = model_of(listed, options)
+    rows, model = opened(options, options.target), model_of(listed, options)
     begin = time.perf_counter()
-    model.fit(table, y, offset=offset)
+    model.fit(rows)
     figures: dict[str, Any] = {
-        "rows": len(y),
+        "rows": model._design.rows,
         "columns": len(model.feature_names_in_),
         "coefficients": int(model.coef_.size),
     }
@@ -82,16 +78,20 @@ def predict_terms(model: TermsModel, options: argparse.Namespace) -> int:
     for name in ("proba", "keep"):
         if getattr(options, name):
             raise Wrong(f"--{name} does not work with a model of terms")
-    table = read(options.files)
-    offset, classifies = offset_of(table, options), is_classifier(model)
+    rows = opened(options, False)
+    with open_output(options.out) as file:
+        for number, block in enumerate(block for k in range(len(rows)) for block in rows.read(k)):
+            _write(_predicted(model, block.table, block.offset), file, heading=number == 0)
+    return 0
+
+
+def _predicted(model: TermsModel, table: Any, offset: np.ndarray | None) -> dict[str, Any]:
     columns: dict[str, Any] = {"prediction": model.predict(table, offset=offset)}
-    if classifies:
+    if is_classifier(model):
         scores = np.asarray(model.decision_function(table, offset=offset))
         names = ["score"] if scores.ndim == 1 else [f"score_{label}" for label in model.classes_]
         columns |= dict(zip(names, scores.reshape(len(scores), -1).T, strict=True))
-    with open_output(options.out) as file:
-        _write(columns, file)
-    return 0
+    return columns
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -125,55 +125,13 @@ def _term(entry: dict[str, Any], path: Path, number: int) -> Any:
         raise Wrong(f"--terms: term {number} of {path}: {error}") from None
 
 
-def read(files: list[str]) -> Any:
-    """All rows of the files as an Arrow table."""
-    if files == ["-"]:
+def opened(options: argparse.Namespace, target: Any) -> sources.Tables:
+    """The rows of the files, block by block."""
+    if options.files == ["-"]:
         raise Wrong("--terms needs files: standard input has no names of columns")
-    try:
-        import pyarrow as pa
-        import pyarrow.csv
-        import pyarrow.feather
-        import pyarrow.parquet
-    except ImportError:
-        raise Failed('tables are read by pyarrow: pip install "adasadmm[cli]"') from None
-    kind = kind_of(files)
-    readers = {
-        "parquet": pa.parquet.read_table,
-        "arrow": pa.feather.read_table,
-        "csv": pa.csv.read_csv,
-        "tsv": lambda path: pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter="\t")),
-    }
-    if kind not in readers:
-        raise Wrong(f"--terms needs .csv, .tsv, .parquet or .arrow files, whose columns have names; got {files[0]}")
-    try:
-        return pa.concat_tables([readers[kind](path) for path in resolved(files, kind)])
-    except pa.ArrowInvalid as error:
-        raise Failed(f"{files[0]} cannot be read: {error}") from None
-
-
-def offset_of(table: Any, options: argparse.Namespace) -> np.ndarray | None:
-    """The offsets by --offset, or the logarithms of --exposure."""
     if options.offset is not None and options.exposure is not None:
         raise Wrong("--offset and --exposure: give one of them, not both")
-    if options.offset is not None:
-        return _column(table, options.offset).astype(float)
-    if options.exposure is None:
-        return None
-    with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite is an error of fit and predict
-        return np.log(_column(table, options.exposure).astype(float))
-
-
-def _target(table: Any, given: str | None) -> str:
-    found = given or next((name for name in TARGETS if name in table.column_names), None)
-    if found is None:
-        raise Wrong(f"no column is called {', '.join(TARGETS)}: name the target column with --target")
-    return found
-
-
-def _column(table: Any, name: str) -> np.ndarray:
-    if name not in table.column_names:
-        raise Wrong(f"there is no column {name!r}; the columns are {', '.join(table.column_names)}")
-    return table.column(name).to_numpy()
+    return sources.tables(options.files, target=target, offset=options.offset, exposure=options.exposure)
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -188,11 +146,12 @@ def _write_table(model: TermsModel, file: TextIO) -> None:
     _write({name: found.column(name).to_numpy() for name in found.column_names}, file)
 
 
-def _write(columns: dict[str, Any], file: TextIO) -> None:
+def _write(columns: dict[str, Any], file: TextIO, heading: bool = True) -> None:
     import csv
 
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
+    if heading:
+        writer.writerow(columns)
     writer.writerows([_text(value) for value in row] for row in zip(*columns.values(), strict=True))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import matrices
+from ..linalg import matrices, selections
 from ..sources import Faults, RawBlock, Source
 from ..sources._calls import Remembered
 from ..sources._summary import Tally
@@ -60,7 +60,7 @@ def _stacked(blocks: Sequence[RawBlock]) -> RawBlock:
     y, weight, offset = (None if values[0] is None else np.concatenate(values) for values in (ys, weights, offsets))
     first_rows = np.cumsum([0, *(X.shape[0] for X in Xs[:-1])]).tolist()
     all_gaps = tuple(first + gap for first, own in zip(first_rows, gaps, strict=True) for gap in own)
-    return RawBlock(matrices.stacked(Xs), y, weight, places[0], all_gaps, offset)
+    return RawBlock(selections.stacked(Xs), y, weight, places[0], all_gaps, offset)
 
 
 class Call:

@@ -4,6 +4,8 @@ from .denoiser import TotalVariationDenoiser
 from .displays import ConvergenceDisplay, GraphWeightsDisplay, PathDisplay
 from .graph_guided import GraphGuidedClassifier, GraphGuidedRegressor
 from .graph_guided_cv import GraphGuidedClassifierCV, GraphGuidedRegressorCV
+from .network_classifier import NetworkLassoClassifier
+from .network_regressor import NetworkLassoRegressor
 from .structured import StructuredClassifier, StructuredRegressor
 from .structured_cv import StructuredClassifierCV, StructuredRegressorCV
 from .terms_cv import TermsClassifierCV, TermsRegressorCV
@@ -19,6 +21,8 @@ __all__ = [
     "GraphGuidedRegressor",
     "GraphGuidedRegressorCV",
     "GraphWeightsDisplay",
+    "NetworkLassoClassifier",
+    "NetworkLassoRegressor",
     "PathDisplay",
     "StructuredClassifier",
     "StructuredClassifierCV",

@@ -13,6 +13,7 @@ __all__ = ["missed"]
 
 UNEQUAL = 1e3  # ratio of the sizes of two columns from which on they slow a solver down
 ROUNDING = 1e-11  # relative gap below which rounding errors decide
+SHIFTED = 1e6  # ratio of the largest target to the range of the targets from which on rounding errors matter
 LARGE = 1e3  # prediction, without ridge, from which on there may be no optimum
 
 
@@ -36,6 +37,8 @@ def _advice(result: Result, tol: float, max_iter: int | None) -> str:
         return scale if max_iter is None else f"{further}, and {scale}"
     if max_iter is None and tol < ROUNDING:
         return "raise tol, since rounding errors prevent smaller gaps"
+    if _are_shifted(problem):
+        return "subtract the mean from y, whose values are so large beside their range that rounding errors decide"
     if not problem.gamma.any() and _reach(problem, result.w_average) > LARGE:
         return "set l2 above 0, since the predictions grow without bound: there may be no optimum"
     return further
@@ -46,6 +49,12 @@ def _column_sizes(problem: Problem) -> tuple[float, float]:
     sizes = problem.column_sizes[0]
     sizes = sizes[sizes > 0.0]
     return (float(sizes.min()), float(sizes.max())) if len(sizes) else (1.0, 1.0)
+
+
+def _are_shifted(problem: Problem) -> bool:
+    """Whether the targets of a regression are far from 0 and close to each other."""
+    y = losses.targets_alone(problem.rows.y)
+    return not losses.has_log_link(problem.loss) and 0.0 < SHIFTED * np.ptp(y) < np.abs(y).max()
 
 
 def _reach(problem: Problem, w: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""The base class of all estimators: parameters, fit, partial_fit, fitted attributes, summary."""
+"""The base class of all estimators: parameters, fit, fitted attributes, summary."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import functools
 import html
 import inspect
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -16,41 +15,35 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from .. import losses
 from .._core.threads import Together
-from .._solve import advance, begin
-from ..certificates.primal import into_sets
-from ..certificates.trace import Result, Status
+from ..certificates.trace import Result
 from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, as_rows
 from ..problem import Problem
 from ..registry import AVERAGES, SOLVERS
-from ..solvers import Batches, Run, Solver
+from ..solvers import Run, Solver
 from ..sources import Source
 from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._constraints import Limits, limits_of
 from ._fitting import Fit
 from ._judged import Judged
-from ._structure import Structure, extended, with_strength
+from ._responses import observed, of_column
+from ._structure import Structure, extended
 from ._summary import describe
 from ._types import BoundsLike, Eta, LossLike, MatrixLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
+from ._validation import HeldOutArrays, HeldOutSource, LinearFunctions, split_arrays
 from ._weights import NO_WEIGHTS, adaptive_weights, given_weights, number_of_terms, pilot
 
 __all__ = ["LinearModel", "all_or_nothing", "keep_parameters"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-
-# The attributes that `partial_fit` does not set, beside the coefficients.
-OF_A_FIT = (
-    *("dual_gap_", "status_", "trace_", "solver_", "solver_reason_", "coef_penalized_", "intercept_penalized_"),
-    *("_objectives", "_place", "_progressive", "_fused_exactly", "_criteria", "_judgements"),
-)
 
 Model = TypeVar("Model")
 Arguments = ParamSpec("Arguments")
@@ -107,6 +100,7 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
     average: str
     shuffle: bool
     fit_intercept: bool
+    validation_fraction: float = 0.0
     warm_start: bool
     random_state: RandomState
     n_jobs: int | None
@@ -114,7 +108,11 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
     coef_: Any  # sparse after sparsify()
     intercept_: Any
     _rows_seen: int
+    _predictions: int  # of a row, in one problem
     _run: list[Run] | None
+    _stream_structure: Structure
+    _has_offset: bool
+    _outputs: int | None = None  # the number of responses, if y has columns
     _objectives: list[float]
     _place: tuple[str, ...]  # a `Place`, only if the rows came from a source
 
@@ -137,6 +135,7 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         "average": [StrOptions(set(AVERAGES))],
         "shuffle": ["boolean"],
         "fit_intercept": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -170,9 +169,15 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
                 terms = number_of_terms(own.A, own.penalty)
                 weights = given_weights(self.weights, terms, own.A.shape[1], self.l1_ratio)
             return [extended(own, self.l1_ratio, limits, weights)] * (1 if targets is None else len(targets))
-        loss = _fitting.as_loss(self.loss)
+        loss = self._fitted_loss()
+        if losses.width(loss) > 1:
+            kind = type(loss).__name__
+            raise ValueError(f'weights="adaptive" needs a loss of one prediction, got {kind}: give an array of weights')
         columns = X if own.copies is None else X @ own.copies
-        pilots = (pilot(columns, y, per_row, loss, self.fit_intercept) for y in targets or ())
+        if any(y.ndim == 2 for y in targets or ()):
+            raise ValueError('weights="adaptive" is not available if joint=True: give weights as an array')
+        known = [observed(y, of_column(per_row, y, k, self._outputs)) for k, y in enumerate(targets or ())]
+        pilots = (pilot(columns, y, of_y, loss, self.fit_intercept) for y, of_y in known)
         adapted = (adaptive_weights(own.A, own.penalty, w, self.weights_power) for w in pilots)
         return [extended(own, self.l1_ratio, limits, weights) for weights in adapted]
 
@@ -189,8 +194,11 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         per_row: PerRow,
         checkpoint: Checkpoint | None,
         resume: bool,
+        held_out: HeldOutSource | HeldOutArrays | None = None,
     ) -> list[Fit]:
         """Fit one linear function for each array of targets; if X is a source, for each view of it."""
+        if self.validation_fraction and not isinstance(X, Source):
+            X, targets, per_row, held_out = split_arrays(X, targets, per_row, self.validation_fraction)
         sample_weight = per_row.weight
         self._has_offset = X.has_offset if isinstance(X, Source) else per_row.offset is not None
         rows_and_targets: list[tuple[Rows | Source, np.ndarray | None]]
@@ -203,14 +211,15 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
             rows_and_targets = [(rows, y) for y in targets]
         alpha, l2 = self._strengths(total)
         structures = self._structures(X, alpha, per_row, targets)
-        starts = self._starts(len(targets), structures[0], getattr(self, "_results", []) if self.warm_start else [])
         seed = self._seed(fixed=checkpoint is not None)
         kept = [checkpoint] if len(targets) == 1 else self._parts(checkpoint, len(targets))
         callback = epoch_callback(self, X, labels, self._fitted_at if len(targets) == 1 else None)
         problems = [
-            _fitting.problem_of(self, X_k, y, per_row, structure, l2)
-            for (X_k, y), structure in zip(rows_and_targets, structures, strict=True)
+            _fitting.problem_of(self, X_k, y, of_column(per_row, y, k, self._outputs), structure, l2)
+            for k, ((X_k, y), structure) in enumerate(zip(rows_and_targets, structures, strict=True))
         ]
+        self._predictions = problems[0].outputs
+        starts = self._starts(problems, getattr(self, "_results", []) if self.warm_start else [])
         work = [
             (self, problem, seed, start, callback, part, resume)
             for problem, start, part in zip(problems, starts, kept, strict=True)
@@ -218,7 +227,20 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         fits = [_fitting.fit_one(*work[0])] if len(work) == 1 else _fit_together(work, self.n_jobs)
         _fitting.warn_unless_converged(fits, self)
         self._set_fitted(fits)
+        self._validate(held_out)
         return fits
+
+    def _validate(self, held_out: HeldOutSource | HeldOutArrays | None) -> None:
+        """Set the mean loss of the rows that were held out, for each linear function."""
+        for name in ("validation_loss_", "_validation_rows"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if held_out is None:
+            return
+        coefs, intercepts = np.atleast_2d(self._dense_coef()), np.atleast_1d(self.intercept_)
+        *sums, weight, rows = held_out.sums(LinearFunctions(self._fitted_loss(), coefs, intercepts)).tolist()
+        found = [math.nan if weight == 0.0 else total / weight for total in sums]
+        self.validation_loss_ = found[0] if len(found) == 1 else np.array(found)
+        self._validation_rows = int(rows)
 
     def _watch(self, source: Source) -> None:
         """Ask the first scan of a source for whatever the structure needs, before the scan is made."""
@@ -236,8 +258,12 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
 
     def _fitted_at(self, w: np.ndarray) -> dict:
         """The fitted attributes at an iterate, for callbacks that predict during the fit."""
-        coef, intercept = _fitting.split_intercept(self, w)
-        return {"coef_": coef[None, :], "intercept_": np.array([intercept])}
+        coef, intercept = _fitting.split_intercept(self, w, self._predictions)
+        return {"coef_": np.atleast_2d(coef), "intercept_": np.atleast_1d(intercept)}
+
+    def _fitted_loss(self) -> tuple:
+        """The loss of the problem; that of a classifier may depend on the number of classes."""
+        return _fitting.as_loss(self.loss)
 
     def _parts(self, checkpoint: Checkpoint | None, count: int) -> list[Checkpoint | None]:
         """One checkpoint for each linear function."""
@@ -254,11 +280,11 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         given = [1.0 / total if value is None else float(value) for value in (self.alpha, self.l2)]
         return given[0], given[1]
 
-    def _starts(self, count: int, structure: Structure, before: list[Result]) -> list[Result] | list[None]:
-        """The starting point of each linear function: the previous results if their shapes fit, else None."""
-        width = structure.A.shape[1] + self.fit_intercept
-        fits = len(before) == count and all(len(r.w) == width and len(r.theta) == structure.A.shape[0] for r in before)
-        return before if fits else [None] * count
+    def _starts(self, problems: list[Problem], before: list[Result]) -> list[Result] | list[None]:
+        """The starting point of each problem: the previous results if their shapes fit, else None."""
+        pairs = zip(problems, before, strict=False)
+        fits = all(len(r.w) == problem.d and len(r.theta) == problem.m for problem, r in pairs)
+        return before if fits and len(before) == len(problems) else [None] * len(problems)
 
     def _set_fitted(self, fits: list[Fit]) -> None:
         for fit in fits:
@@ -290,8 +316,8 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         self._run = None
 
     def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
-        self.coef_ = np.array(coefs)
-        self.intercept_ = np.array(intercepts)
+        self.coef_ = np.vstack(coefs)
+        self.intercept_ = np.hstack(intercepts)
 
     @property
     def clusters_(self) -> np.ndarray:
@@ -329,54 +355,6 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, 
         if not hasattr(self, "coef_"):
             return diagram
         return f"{diagram}<pre>{html.escape(self.summary())}</pre>"
-
-    # --- partial_fit -------------------------------------------------------------------------------------------------
-
-    def _partial_fit(self, X: ValidRows, targets: list[np.ndarray], per_row: PerRow) -> None:
-        """Continue the run over the rows of one block, in the order given."""
-        if self.refit != "none":
-            raise ValueError(f'refit must be "none" in partial_fit, which has not all rows, got {self.refit!r}')
-        sample_weight = per_row.weight
-        self._has_offset = getattr(self, "_has_offset", False) or per_row.offset is not None
-        first = getattr(self, "_run", None) is None  # if a fit came before, the run starts from its result
-        rows_seen = len(targets[0]) + (0 if first else self._rows_seen)
-        alpha, l2 = self._strengths(float(rows_seen))
-        if first:
-            self._stream_structure = self._structures(X, alpha, per_row, None)[0]
-        structure = self._stream_structure
-        if not self._penalty_is_given():
-            structure = structure._replace(penalty=with_strength(structure.penalty, alpha))
-        before = self._starts(len(targets), structure, getattr(self, "_results", []))
-        runs, rows = [], as_rows(X)
-        for k, y in enumerate(targets):
-            problem = _fitting.problem_of(self, rows, y, PerRow(offset=per_row.offset), structure, l2)
-            solver = next(_fitting.solvers_for(self, problem, streaming=True)).solver
-            if solver.knows_gap or solver.uses_all_rows:
-                raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
-            if sample_weight is not None:  # unscaled: the mean weight of a stream is unknown until it ends
-                problem = problem.with_weights(sample_weight)
-            run = begin(problem, solver, before[k]) if first else self._continued(k, problem, solver)
-            if not advance(run, [Batches(problem.rows, np.arange(problem.n), run.batch_size)]):
-                warnings.warn(f"partial_fit: {Status.diverged.value}; a smaller eta may help", ConvergenceWarning, 3)
-            runs.append(run)
-        answers = [_fitting.split_intercept(self, into_sets(run.problem, run.answer)) for run in runs]
-        self._set_coefficients([coef for coef, _ in answers], [intercept for _, intercept in answers])
-        self._run, self._rows_seen = [run.fork(None) for run in runs], rows_seen
-        for name in OF_A_FIT:  # an earlier one, with other coefficients
-            self.__dict__.pop(name, None)
-        self.n_iter_ = 1
-
-    def _continued(self, k: int, problem: Problem, solver: Solver) -> Run:
-        """The run of the previous block on new rows; its state depends on the intercept and on the solver."""
-        assert self._run is not None
-        run = self._run[k]
-        same_width, same_solver = len(run.point.w) == problem.d, repr(run.solver) == repr(solver)
-        if not (same_width and same_solver):
-            changed = "fit_intercept" if not same_width else "the solver or one of its settings"
-            raise ValueError(
-                f"{changed} was changed between two calls of partial_fit: start over with fit, or with a clone"
-            )
-        return run.fork(problem)
 
     def _penalty_is_given(self) -> bool:
         return False

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.svm import LinearSVC
 from sklearn.utils import compute_class_weight
@@ -16,16 +17,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .. import distributed
+from .. import distributed, losses
 from ..checkpoints import Checkpoint
-from ..losses import Logistic
+from ..losses import Logistic, Multinomial
 from ..registry import CLASSIFICATION_LOSSES
 from ..sources import Source, SourceError
+from ..sources._base import OfTargets
+from ..sources._held_out import split
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
+from ._partial import partial_fit
 from ._rows import is_loaded, load
 from ._types import MatrixLike, PerRow, RowsLike, ValidRows
+from ._validation import HeldOutSource
 
 __all__ = ["LinearClassifier"]
 
@@ -39,6 +44,15 @@ class SignOf(NamedTuple):
         return np.where(y == self.label, 1.0, -1.0)
 
 
+class CodeOf(NamedTuple):
+    """Targets of one softmax: the number of each label; ``classes`` is sorted."""
+
+    classes: np.ndarray
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.classes, y).astype(float)
+
+
 class WeightOfClass(NamedTuple):
     """Row weights from class weights; ``classes`` is sorted."""
 
@@ -50,7 +64,7 @@ class WeightOfClass(NamedTuple):
 
 
 class LinearClassifier(ClassifierMixin, LinearModel):
-    """One linear function for two classes, one for each class against the rest for more."""
+    """One linear function for two classes; for more, one for each class, against the rest or in one softmax."""
 
     class_weight: dict | str | None
 
@@ -58,6 +72,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         **LinearModel._parameter_constraints,
         "loss": [StrOptions(set(CLASSIFICATION_LOSSES)), tuple],
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "joint": ["boolean"],
     }
 
     @with_callbacks
@@ -86,7 +101,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows, not negative. A weight of 2 is the same as repeating the row. None gives all rows the
             same weight.
-        offset : array-like of shape (n,), default=None
+        offset : array-like of shape (n,) or (n, n_classes), default=None
             A known part of each prediction: the model is ``X coef + intercept + offset``. None means 0. For counts with
             an exposure it is the logarithm of the exposure.
         checkpoint : Checkpoint, default=None
@@ -117,7 +132,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return self
 
     def _fit_source(self, source: Source, checkpoint: Checkpoint | None, resume: bool) -> Self:
-        self._watch(source)
+        learnt, held_out = split(source, self.validation_fraction)
+        self._watch(learnt)
         found = source.summary.labels
         if not found:
             what = "no targets" if found is not None else "more than 1000 different targets, too many for classes"
@@ -136,14 +152,17 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             X, y, weight, offset, _ = load(source)
             self._fit(X, self._targets(y), self._per_row(X, y, weight, offset), checkpoint, resume)
             return self
-        views = [source.view(SignOf(label), weights) for label in self._positive()]
-        self._fit(source, views, PerRow(), checkpoint, resume)
+        makers: list[OfTargets] = [*self._makers()]
+        views = [learnt.view(made, weights) for made in makers]
+        judged = None if held_out is None else HeldOutSource(held_out.view(None, weights), makers)
+        self._fit(learnt, views, PerRow(), checkpoint, resume, judged)
         return self
 
     def _per_row(
         self, X: ValidRows, y: np.ndarray, sample_weight: npt.ArrayLike | None, offset: npt.ArrayLike | None
     ) -> PerRow:
-        return PerRow(self._weights(X, y, sample_weight), _predicting.as_offset(offset, X.shape[0]))
+        shape = X.shape[0], losses.width(self._fitted_loss())
+        return PerRow(self._weights(X, y, sample_weight), _predicting.as_offset(offset, *shape))
 
     def _weights(self, X: ValidRows, y: np.ndarray, sample_weight: npt.ArrayLike | None) -> np.ndarray | None:
         """The product of sample and class weights; None if neither is given."""
@@ -158,14 +177,29 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return weight
 
     def _targets(self, y: np.ndarray) -> list[np.ndarray]:
-        """The targets, -1 and +1, of each linear function."""
-        return [SignOf(label)(y) for label in self._positive()]
+        """The targets of each linear function, or of the one problem for all classes."""
+        return [made(y) for made in self._makers()]
+
+    def _makers(self) -> list[SignOf] | list[CodeOf]:
+        """What makes targets of labels: -1 and +1 for each linear function, or one number for each class."""
+        if losses.width(self._fitted_loss()) > 1:
+            return [CodeOf(self.classes_)]
+        return [SignOf(label) for label in self._positive()]
+
+    def _fitted_loss(self) -> tuple:
+        """The loss; the logistic one becomes the multinomial one if there are more than two classes."""
+        loss = _fitting.as_loss(self.loss)
+        if isinstance(loss, Logistic) and len(self.classes_) > 2:
+            loss = Multinomial()
+        return Multinomial(len(self.classes_)) if isinstance(loss, Multinomial) else loss
 
     def _positive(self) -> np.ndarray:
         """The classes with a linear function: the second of two, otherwise all."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
 
     def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
+        if losses.width(self._fitted_loss()) > 1:
+            return self.classes_[targets[0].astype(int)]
         chosen = (targets[0] > 0.0).astype(int) if len(targets) == 1 else np.argmax(targets, axis=0)
         return self.classes_[chosen]
 
@@ -211,7 +245,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         unknown = np.setdiff1d(labels, self.classes_)
         if unknown.size:
             raise ValueError(f"y has a label that is not in classes: {unknown[0]}")
-        self._partial_fit(rows, self._targets(labels), self._per_row(rows, labels, sample_weight, offset))
+        partial_fit(self, rows, self._targets(labels), self._per_row(rows, labels, sample_weight, offset))
         return self
 
     def _set_classes(self, classes: npt.ArrayLike | None, first: bool) -> None:
@@ -231,7 +265,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or Source
-        offset : array-like of shape (n,), default=None
+        offset : array-like of shape (n,) or (n, n_classes), default=None
             A known part of each score. None means 0, or the offsets of the source.
 
         Returns
@@ -261,7 +295,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     @available_if(lambda self: _has_probabilities(self))
     def predict_proba(self, X: RowsLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
-        """Predict the probability of each class; only for the logistic loss.
+        """Predict the probability of each class; only for the logistic and the multinomial loss.
 
         Parameters
         ----------
@@ -272,17 +306,17 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         Returns
         -------
         ndarray of shape (n, n_classes)
-            For more than two classes, the probabilities of each class against the rest, scaled to sum to 1.
+            The softmax of the scores; the logistic function of the score, if there is one score for two classes.
         """
         scores = self.decision_function(X, offset)
+        if scores.ndim == 2:
+            return softmax(scores, axis=1)
         positive = 1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0)))
-        if scores.ndim == 1:
-            return np.column_stack([1.0 - positive, positive])
-        return positive / positive.sum(axis=1, keepdims=True)
+        return np.column_stack([1.0 - positive, positive])
 
     @available_if(lambda self: _has_probabilities(self))
     def predict_log_proba(self, X: RowsLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
-        """Predict the logarithm of `predict_proba`; only for the logistic loss."""
+        """Predict the logarithm of `predict_proba`; only for the logistic and the multinomial loss."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, offset))
 
@@ -317,26 +351,25 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
         Returns
         -------
-        LinearSVC, LogisticRegression or SGDClassifier
-            `LinearSVC` for every loss but the logistic one. For the logistic loss `LogisticRegression`; with more than
-            two classes `SGDClassifier`, which also computes probabilities one class against the rest.
+        LinearSVC or LogisticRegression
+            `LogisticRegression` for the logistic and the multinomial loss, `LinearSVC` for every other loss.
         """
         check_is_fitted(self)
-        if not isinstance(_fitting.as_loss(self.loss), Logistic):
-            plain: BaseEstimator = LinearSVC()
-        elif len(self.classes_) == 2:
-            plain = LogisticRegression()
-        else:
-            plain = SGDClassifier(loss="log_loss")
-        intercept = self.intercept_.copy()
-        if len(self.classes_) == 2 and intercept[0] == 0.0:
+        has_probabilities = isinstance(self._fitted_loss(), (Logistic, Multinomial))
+        plain: BaseEstimator = LogisticRegression() if has_probabilities else LinearSVC()
+        coef, intercept = self._dense_coef().copy(), self.intercept_.copy()
+        if len(self.classes_) == 2 and len(coef) == 2:  # scikit-learn has one function for two classes
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        elif len(self.classes_) == 2 and intercept[0] == 0.0:
             # scikit-learn predicts the first class for a score of 0, which an empty row has.
             intercept[0] = np.finfo(np.float32).tiny
         plain.classes_ = self.classes_
-        return self._copied_to(plain, self._dense_coef().copy(), intercept)
+        return self._copied_to(plain, coef, intercept)
 
 
 def _has_probabilities(estimator: LinearClassifier) -> bool:
-    if isinstance(_fitting.as_loss(estimator.loss), Logistic):
+    if isinstance(_fitting.as_loss(estimator.loss), (Logistic, Multinomial)):
         return True
-    raise AttributeError(f'predict_proba needs loss="logistic", but this model has loss={estimator.loss!r}')
+    raise AttributeError(
+        f'predict_proba needs loss="logistic" or "multinomial", but this model has loss={estimator.loss!r}'
+    )

@@ -16,18 +16,23 @@ from .._solve import solve
 from ..certificates.polish import feasible
 from ..certificates.trace import Result, Snapshot, Status, Trace
 from ..checkpoints import Checkpoint
-from ..linalg.matrices import Rows, WithIntercept, combined_columns
+from ..linalg.matrices import Rows, WithIntercept
+from ..linalg.selections import combined_columns
+from ..losses import Multinomial
 from ..paths.along import Effort, solutions
 from ..paths.choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
 from ..paths.exact import with_exact_structure
+from ..penalties import for_outputs
 from ..problem import Problem
 from ..registry import LOSSES, Tuning
 from ..solvers import Solver
 from ..sources import Source
+from ..sources.blocks import outputs_of
 from ._advice import missed
 from ._judged import Judgement
 from ._null_model import null_unless_better
 from ._refit import refitted
+from ._responses import observed
 from ._structure import Structure
 from ._types import LossLike, Parameters, PerRow
 
@@ -37,15 +42,15 @@ FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as
 
 
 class Fit(NamedTuple):
-    """One fitted linear function."""
+    """One fitted linear function, or those of all outputs of a problem: then ``coef`` has a row for each."""
 
     coef: np.ndarray
-    intercept: float
+    intercept: Any  # a float, or an array with a number for each output
     result: Result
     choice: Choice
     converged: bool
     fused: bool = False  # equal coefficients are equal to the last bit
-    penalized: tuple[np.ndarray, float] | None = None  # coefficients and intercept before they were estimated again
+    penalized: tuple[np.ndarray, Any] | None = None  # coefficients and intercept before they were estimated again
 
 
 def as_loss(loss: LossLike) -> tuple:
@@ -70,12 +75,23 @@ def problem_of(
     structure: Structure,
     l2: float,
 ) -> Problem:
-    """The problem of one linear function; the intercept is a last coordinate without ridge or penalty."""
+    """The problem of one linear function, or of those of all outputs; the last coordinates are the intercepts.
+
+    These have no ridge and no penalty.
+    """
     if structure.copies is not None:
         if isinstance(rows, Source):
             raise ValueError("latent groups need rows in memory: give arrays instead of a source")
         rows = combined_columns(rows, structure.copies)
     X: Rows | Source = rows
+    penalty, loss, joint = structure.penalty, estimator._fitted_loss(), getattr(estimator, "joint", False)
+    if y is not None:
+        y, per_row = observed(y, per_row)
+    outputs = outputs_of(loss, () if y is None else y)
+    if outputs > 1:
+        if structure.copies is not None and joint:
+            raise ValueError("joint=True is not available with latent groups: set joint=False")
+        penalty = for_outputs(penalty, structure.A.shape[0], outputs, joint)
     A, gamma = structure.A, np.full(rows.shape[1], float(l2))
     if estimator.fit_intercept:
         X = rows.view(intercept=True) if isinstance(rows, Source) else WithIntercept(rows)
@@ -84,8 +100,8 @@ def problem_of(
     return Problem(
         X,
         y,
-        loss=as_loss(estimator.loss),
-        penalty=structure.penalty,
+        loss=loss,
+        penalty=penalty,
         A=A,
         gamma=gamma,
         sample_weight=per_row.weight,
@@ -153,11 +169,13 @@ def _finished(estimator: Parameters, problem: Problem, result: Result, choice: C
     if reached and (exact or estimator.refit != "none"):
         result, fused = with_exact_structure(problem, result, estimator.tol)
     result = feasible(problem, result)
-    penalized = split_intercept(estimator, result.w_average)
+    penalized = split_intercept(estimator, result.w_average, problem.outputs)
     if estimator.refit == "none":
         return Fit(*penalized, result, choice, converged, fused)
     if problem.source is not None:
         raise ValueError(f'refit={estimator.refit!r} needs rows in memory, which a source has not: set refit="none"')
+    if problem.outputs > 1:
+        raise ValueError(f'refit={estimator.refit!r} needs a loss of one prediction: set refit="none", or loss="hinge"')
     again = refitted(problem, result.w_average, 0.0 if fused else FUSED, estimator.fit_intercept)
     return Fit(*split_intercept(estimator, again), result, choice, converged, True, penalized)
 
@@ -179,14 +197,24 @@ def _solve_settings(estimator: Parameters, solver: Solver, auto: bool, show: boo
     }
 
 
-def split_intercept(estimator: Parameters, w: np.ndarray) -> tuple[np.ndarray, float]:
-    return (w[:-1].copy(), float(w[-1])) if estimator.fit_intercept else (w.copy(), 0.0)
+def split_intercept(estimator: Parameters, w: np.ndarray, outputs: int = 1) -> tuple[np.ndarray, Any]:
+    """The coefficients and the intercept; with several outputs, a row and a number for each of them.
+
+    If a loss does not change when all its predictions do, so that their intercepts have a mean without effect, it is 0.
+    """
+    if outputs == 1:
+        return (w[:-1].copy(), float(w[-1])) if estimator.fit_intercept else (w.copy(), 0.0)
+    W = w.reshape(-1, outputs)
+    if not estimator.fit_intercept:
+        return W.T.copy(), np.zeros(outputs)
+    is_softmax = isinstance(estimator._fitted_loss(), Multinomial)
+    return W[:-1].T.copy(), W[-1] - (W[-1].mean() if is_softmax else 0.0)
 
 
 def judgement(fit: Fit, has_intercept: bool) -> Judgement:
     """What the degrees of freedom of a fit are computed from."""
-    w = np.append(fit.coef, fit.intercept) if has_intercept else fit.coef
-    return Judgement(fit.result.run.problem, w, 0.0 if fit.fused else FUSED, fit.penalized is not None)
+    w = np.vstack([np.atleast_2d(fit.coef).T, fit.intercept]) if has_intercept else np.atleast_2d(fit.coef).T
+    return Judgement(fit.result.run.problem, w.reshape(-1), 0.0 if fit.fused else FUSED, fit.penalized is not None)
 
 
 def warn_unless_converged(fits: list[Fit], estimator: Parameters) -> None:

@@ -27,6 +27,8 @@ class Judgement(NamedTuple):
     merged: bool = False  # rows are means of several targets, and their likelihood is not that of the targets
 
     def made(self) -> Criteria:
+        if self.problem.outputs > 1:
+            return Criteria(None, None, None, "several outputs are fitted together")
         found = criteria(self.problem, self.w, self.apart, self.refitted)
         if not self.merged or found.df is None:
             return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from .. import losses, penalties
 from ..certificates import duality
@@ -16,11 +16,26 @@ __all__ = ["best_constant", "null_model", "null_unless_better"]
 
 
 def null_model(problem: Problem, has_intercept: bool) -> np.ndarray:
-    """w = 0, except for the intercept (the last coordinate), which minimises the mean loss."""
-    w, (_, y, c) = np.zeros(problem.d), problem.rows
-    if has_intercept:
-        w[-1] = best_constant(problem.loss, y, c)
+    """w = 0, except for the intercepts (the last coordinates), which minimise the mean loss."""
+    w, (_, y, c), k = np.zeros(problem.d), problem.rows, problem.outputs
+    if has_intercept and losses.width(problem.loss) > 1:
+        w[-k:] = best_constants(problem.loss, y, c)
+    elif has_intercept:
+        w[-k:] = [best_constant(problem.loss, y[output::k].copy(), c[output::k].copy()) for output in range(k)]
     return w
+
+
+def best_constants(loss: tuple, y: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The predictions of a vector loss, the same for all rows, with the least weighted mean loss."""
+    k = losses.width(loss)
+    n, slopes = len(y) // k, np.empty(len(y))
+
+    def value_and_slopes(z: np.ndarray) -> tuple[float, np.ndarray]:
+        losses.all_slopes(loss, np.tile(z, n), y, slopes)
+        return losses.mean_value(loss, np.tile(z, n), y, c), (c * slopes).reshape(n, k).sum(axis=0) / len(y)
+
+    found = minimize(value_and_slopes, np.zeros(k), jac=True)
+    return found.x if np.isfinite(found.fun) else np.zeros(k)
 
 
 def best_constant(loss: tuple, y: np.ndarray, c: np.ndarray) -> float:

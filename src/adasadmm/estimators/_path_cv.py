@@ -23,6 +23,7 @@ from ..problem import Problem
 from ..sources import Source
 from . import _fitting
 from ._base import LinearModel
+from ._responses import of_column
 from ._rows import load_for_search
 from ._search import Combination, Search, Selected, admitted, folds_of, parameters, ranks, selected
 from ._structure import Structure
@@ -30,7 +31,7 @@ from ._types import Folds, MatrixLike, PerRow, RowsLike, ScoringLike, ValidRows
 
 __all__ = ["PathCV", "search_constraints"]
 
-KNOWN = ("classes_", "n_features_in_", "feature_names_in_")
+KNOWN = ("classes_", "_outputs", "n_features_in_", "feature_names_in_")
 SEARCH_CONSTRAINTS: dict = {
     "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
     "eps": [Interval(Real, 0, 1, closed="neither")],
@@ -44,8 +45,9 @@ SEARCH_CONSTRAINTS: dict = {
 
 
 def search_constraints(plain: dict) -> dict:
-    """The constraints of the plain estimator's parameters without alpha and l2, and those of the search."""
-    return {name: value for name, value in plain.items() if name not in ("alpha", "l2")} | SEARCH_CONSTRAINTS
+    """The constraints of the plain estimator's parameters that a search has as well, and those of the search."""
+    own = ("alpha", "l2", "validation_fraction")
+    return {name: value for name, value in plain.items() if name not in own} | SEARCH_CONSTRAINTS
 
 
 class Data(NamedTuple):
@@ -72,7 +74,7 @@ class PathCV(LinearModel):
     scoring: ScoringLike
     _own_structure: Structure | None = None
     _groups: npt.ArrayLike | None = None
-    _by_partition = False
+    _whole_groups = False
 
     _parameter_constraints: ClassVar[dict] = {**LinearModel._parameter_constraints, **SEARCH_CONSTRAINTS}
 
@@ -82,7 +84,7 @@ class PathCV(LinearModel):
         y: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
         offset: npt.ArrayLike | None = None,
-        groups: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | str | None = None,
         checkpoint: Checkpoint | None = None,
         resume: bool = False,
     ) -> Self:
@@ -91,14 +93,15 @@ class PathCV(LinearModel):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or Source
-            Features. The rows of a source are read into memory. Its partitions are not split between folds if ``cv`` is
-            None or a number.
+            Features. The rows of a source are read into memory. If ``cv`` is None or a number, rows with the same value
+            in the column ``groups`` stay in one fold; without such a column, the rows of a partition do.
         y : array-like of shape (n,), default=None
             Targets. None only if X is a source.
         sample_weight, offset : array-like of shape (n,), default=None
             As for the plain estimator. Weights also count in the scores.
-        groups : array-like of shape (n,), default=None
-            Group of each row, for splitters such as `sklearn.model_selection.GroupKFold`.
+        groups : array-like of shape (n,) or str, default=None
+            Group of each row, for splitters such as `sklearn.model_selection.GroupKFold`. For a source of CSV, Parquet
+            or Arrow files, the name of a column that holds the group or the fold of each row and is no feature.
         checkpoint, resume
             Not available: a search keeps no checkpoints.
 
@@ -117,14 +120,19 @@ class PathCV(LinearModel):
             if any(given is not None for given in (y, sample_weight, offset)):
                 raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
             source = X
-            X, y, sample_weight, offset, partition = load_for_search(source)
-            self._by_partition = groups is None and len(source) > 1
-            groups = partition if self._by_partition else groups
+            column = groups if isinstance(groups, str) else None
+            X, y, sample_weight, offset, pieces = load_for_search(source, column)
+            self._whole_groups = column is not None or (groups is None and len(source) > 1)
+            groups = pieces if self._whole_groups else groups
+        elif isinstance(groups, str):
+            raise ValueError(
+                f"groups must hold the group of each row unless X is a source of named columns, got {groups!r}"
+            )
         try:
             self._groups = groups
             super().fit(X, y, sample_weight, offset)
         finally:
-            for name in ("_groups", "_by_partition"):
+            for name in ("_groups", "_whole_groups"):
                 self.__dict__.pop(name, None)
         if source is not None:
             self._know_features(source)
@@ -149,6 +157,7 @@ class PathCV(LinearModel):
         per_row: PerRow,
         checkpoint: Checkpoint | None,
         resume: bool,
+        held_out: object = None,
     ) -> list[_fitting.Fit]:
         """Choose the strengths, then fit along the path on all rows and keep the chosen point."""
         assert not isinstance(X, Source)
@@ -200,8 +209,8 @@ class PathCV(LinearModel):
         self.l1_ratio = combination.l1_ratio
         structures = self._structures(data.X, 1.0, data.per_row, data.targets)
         return [
-            _fitting.problem_of(self, rows, y, data.per_row, structure, combination.l2)
-            for y, structure in zip(data.targets, structures, strict=True)
+            _fitting.problem_of(self, rows, y, of_column(data.per_row, y, k, self._outputs), structure, combination.l2)
+            for k, (y, structure) in enumerate(zip(data.targets, structures, strict=True))
         ]
 
     def _strengths_tried(self, problems: list[Problem]) -> np.ndarray:
@@ -222,7 +231,7 @@ class PathCV(LinearModel):
 
     def _by_folds(self, data: Data, combinations: list[Combination], seed: int) -> Selected:
         labels = self._labels(data.targets)
-        folds = folds_of(self, self.cv, labels, self._groups, self._by_partition)
+        folds = folds_of(self, self.cv, labels, self._groups, self._whole_groups)
         if self.rule == "1se" and len(folds) < 2:
             raise ValueError('rule="1se" needs at least 2 folds to compute a standard error, cv gives 1')
         search, scorer = Search(combinations, self.alphas_, len(folds)), check_scoring(self, self.scoring)

@@ -16,15 +16,18 @@ from ._types import FittedModel, RowsLike
 __all__ = ["as_offset", "explained_deviance", "has_deviance", "scores", "targets"]
 
 
-def as_offset(offset: npt.ArrayLike | None, n: int) -> np.ndarray | None:
-    """The gate for offsets: None, or one finite number for each of n rows."""
+def as_offset(offset: npt.ArrayLike | None, n: int, outputs: int = 1) -> np.ndarray | None:
+    """The gate for offsets: None, or one finite number for each of n rows, or for each of their outputs."""
     if offset is None:
         return None
     try:
+        if outputs > 1 and np.shape(offset) == (n, outputs):
+            return as_vector(np.asarray(offset).reshape(-1), n * outputs, "offset").reshape(n, outputs)
         return as_vector(offset, n, "offset")
     except ValueError as error:
-        hint = "; a row without exposure tells nothing: leave it out" if "inf" in str(error) else ""
-        raise ValueError(f"{error}: it needs one finite number for each row of X{hint}") from None
+        each = "row of X" if outputs == 1 else f"row of X, or the shape ({n}, {outputs})"
+        hint = "; leave out rows without exposure, which carry no information" if "inf" in str(error) else ""
+        raise ValueError(f"{error}: it needs one finite number for each {each}{hint}") from None
 
 
 def scores(model: FittedModel, X: RowsLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
@@ -38,8 +41,8 @@ def scores(model: FittedModel, X: RowsLike, offset: npt.ArrayLike | None = None)
         offset = known if offset is None else offset
     else:
         found = np.asarray(model._rows(X) @ coef)
-    shift = as_offset(getattr(model, "_default_offset", None) if offset is None else offset, len(found))
-    return found + model.intercept_ + (0.0 if shift is None else shift[:, None])
+    shift = as_offset(getattr(model, "_default_offset", None) if offset is None else offset, *found.shape)
+    return found + model.intercept_ + (0.0 if shift is None else shift.reshape(len(found), -1))
 
 
 def _scores_of_source(X: Source, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

@@ -9,7 +9,8 @@ from .. import penalties
 from .._solve import solve
 from ..certificates.polish import feasible
 from ..linalg.clusters import null_space
-from ..linalg.matrices import combined_columns, to_scipy
+from ..linalg.matrices import to_scipy
+from ..linalg.selections import combined_columns
 from ..paths.choice import Attempts, choices
 from ..paths.exact import with_exact_structure
 from ..problem import Problem

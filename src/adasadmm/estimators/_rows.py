@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,13 +38,13 @@ class LinearFunction(Protocol):
 
 
 class Loaded(NamedTuple):
-    """All rows of a source, and the partition of each."""
+    """All rows of a source, and the group of each: its partition, or its value in a column."""
 
     X: ValidRows
     y: np.ndarray
     weight: np.ndarray | None
     offset: np.ndarray | None
-    partition: np.ndarray
+    group: np.ndarray
 
 
 def is_loaded(model: LinearFunction, source: Source) -> bool:
@@ -86,8 +87,10 @@ def _shown(size: float) -> str:
     raise AssertionError
 
 
-def load(source: Source) -> Loaded:
-    """Read all rows of a source, wherever they are."""
+def load(source: Source, column: str | None = None) -> Loaded:
+    """Read all rows of a source, wherever they are; ``column`` is the name of one that holds the groups."""
+    if column is not None:
+        source = _with_column(source, column)
     if source.on_workers:
         found = list(enumerate(source.each(_itself)))
     else:
@@ -99,10 +102,25 @@ def load(source: Source) -> Loaded:
     X = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
     y, weight, offset = (_joined(list(of)) for of in zip(*((p.y, p.weight, p.offset) for p in pieces), strict=True))
     assert y is not None
+    if column is not None:
+        return Loaded(X, y, weight, offset, np.concatenate([piece.kept[0] for piece in pieces]).astype(str))
     return Loaded(X, y, weight, offset, np.repeat(numbers, [block.shape[0] for block in blocks]))
 
 
-def load_for_search(source: Source) -> Loaded:
+def _with_column(source: Source, column: str) -> Source:
+    """A copy of the source that passes on a column that is no feature."""
+    if not hasattr(source, "keep"):
+        raise ValueError(f"groups={column!r} names a column, and {source!r} has none: use CSV, Parquet or Arrow files")
+    if column in (source.feature_names or ()):
+        raise ValueError(
+            f"groups={column!r} is a feature of {source!r}: give the names of the features in columns, without it"
+        )
+    found: Any = copy.copy(source)
+    found.keep([column])
+    return found
+
+
+def load_for_search(source: Source, column: str | None = None) -> Loaded:
     """The same, if the rows fit in memory: a search needs all of them."""
     size, most = ENTRY * source.summary.entries, most_bytes()
     if size > most:
@@ -110,7 +128,7 @@ def load_for_search(source: Source) -> Loaded:
             f"the rows of {source!r} take {_shown(size)}, and cross-validation keeps them in memory, at most "
             f"{_shown(most)}: choose alpha on a sample of the rows"
         )
-    return load(source)
+    return load(source, column)
 
 
 def _itself(block: RawBlock, remembered: dict) -> RawBlock:

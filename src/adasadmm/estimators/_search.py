@@ -17,7 +17,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GroupKFold, check_cv
 
 from .._core.threads import Halted, Together
-from .._progress import SearchProgress
+from .._solve.progress import SearchProgress
 from ._types import Folds
 
 __all__ = ["Combination", "Search", "Selected", "admitted", "folds_of", "selected"]
@@ -175,20 +175,22 @@ def _named(combination: Combination) -> str:
 
 
 def folds_of(
-    estimator: Any, cv: Folds, y: np.ndarray, groups: npt.ArrayLike | None, by_partition: bool = False
+    estimator: Any, cv: Folds, y: np.ndarray, groups: npt.ArrayLike | None, whole_groups: bool = False
 ) -> list[Fold]:
     """Training and test rows of each fold; None means 5 folds, or fewer if a class or the data set is too small.
 
-    With ``by_partition``, the groups are the partitions of a source, which are not split.
+    With ``whole_groups``, the groups are those of the rows of a source, and a number of folds does not split them.
     """
     classifies = is_classifier(estimator)
-    if by_partition and (cv is None or isinstance(cv, (int, np.integer))):
-        partitions = len(np.unique(np.asarray(groups)))
-        splits = min(FEW_FOLDS, partitions) if cv is None else int(cv)
-        if splits > partitions:
+    if whole_groups and (cv is None or isinstance(cv, (int, np.integer))):
+        number = len(np.unique(np.asarray(groups)))
+        if number < 2:
+            raise ValueError(f"groups must have at least 2 values to make folds, got {np.asarray(groups)[0]!r} only")
+        splits = min(FEW_FOLDS, number) if cv is None else int(cv)
+        if not 2 <= splits <= number:
             raise ValueError(
-                f"cv must be at most {partitions}, the number of partitions of the source, got {cv}: "
-                "the rows of a partition stay together; read the rows into arrays to split them"
+                f"cv must be between 2 and {number}, the number of partitions of the source or of values of the column "
+                f"groups, got {splits}: these rows stay together; read the rows into arrays to split them"
             )
         cv = GroupKFold(splits)
     elif cv is None:

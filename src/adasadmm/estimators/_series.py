@@ -60,7 +60,7 @@ def as_times(t: npt.ArrayLike, name: str = "t") -> np.ndarray:
         raise ValueError(
             f"{name} must hold numbers, got dates; convert them, for instance (t - t[0]) / np.timedelta64(1, 'D')"
         )
-    array = check_array(t, ensure_2d=False, dtype=np.float64, input_name=name)
+    array = _as_floats(t, name, ensure_2d=False)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -68,11 +68,19 @@ def as_times(t: npt.ArrayLike, name: str = "t") -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
+def _as_floats(values: npt.ArrayLike, name: str, **rules: Any) -> np.ndarray:
+    """scikit-learn's gate, which takes longer than a short fit; arrays of finite numbers pass without it."""
+    plain = type(values) is np.ndarray and values.dtype == np.float64 and values.size > 0
+    if plain and (values.ndim == 1 or "allow_nd" in rules):  # type: ignore[union-attr]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.sum(values)):  # type: ignore[arg-type]
+                return values  # type: ignore[return-value]
+    return np.asarray(check_array(values, dtype=np.float64, input_name=name, **rules))
+
+
 def as_targets(y: npt.ArrayLike, loss: Any, name: str = "y") -> np.ndarray:
     """The gate for targets of any shape; NaN is a missing one, labels 0 and 1 become -1 and +1."""
-    array: np.ndarray = np.asarray(
-        check_array(y, ensure_2d=False, allow_nd=True, dtype=np.float64, ensure_all_finite="allow-nan", input_name=name)
-    )
+    array = _as_floats(y, name, ensure_2d=False, allow_nd=True, ensure_all_finite="allow-nan")
     if losses.takes_labels(loss) and not (array == -1.0).any():
         array = np.where(array == 0.0, -1.0, array)
     return array
@@ -82,9 +90,7 @@ def as_weights(sample_weight: npt.ArrayLike | None, shape: tuple[int, ...]) -> n
     """The gate for weights: finite, not negative, not all 0."""
     if sample_weight is None:
         return None
-    array: np.ndarray = np.asarray(
-        check_array(sample_weight, ensure_2d=False, allow_nd=True, dtype=np.float64, input_name="sample_weight")
-    )
+    array = _as_floats(sample_weight, "sample_weight", ensure_2d=False, allow_nd=True)
     if array.shape != shape:
         raise ValueError(f"sample_weight must have shape {shape}, one weight for each target, got {array.shape}")
     if (array < 0.0).any():

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._solve import solve
 from ..certificates.trace import Result, Status, Trace
-from ..losses import Logistic, has_log_link
+from ..losses import Logistic, has_log_link, width
 from ..paths.along import Effort, solutions
 from ..paths.choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
 from ..paths.exact import with_exact_structure
@@ -34,6 +34,7 @@ from ._types import LossLike, SolverLike
 __all__ = ["FUSED", "Outcome", "SignalModel", "response"]
 
 FUSED = 1e-3  # for solvers without an exact v: a difference below this part of the largest one counts as 0
+EXACT = 1e-8  # of the objective at w = 0, above the least possible one: the fit is exact up to rounding
 
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
@@ -54,6 +55,7 @@ class Outcome(NamedTuple):
     choice: Choice
     objective: float
     gap: float
+    fused: bool = False  # what the penalty makes equal is equal to the last bit
 
     def judgement(self, merged: bool) -> Judgement:
         """What the degrees of freedom are computed from."""
@@ -72,10 +74,11 @@ class SignalModel(Judged, BaseEstimator, ABC):
     tol: float
     verbose: int
     coef_: np.ndarray
+    _parts: ClassVar[str] = "pieces"
 
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [NOT_NEGATIVE, None],
-        "loss": [StrOptions(set(LOSSES)), tuple],
+        "loss": [StrOptions({name for name, loss in LOSSES.items() if width(loss) == 1}), tuple],
         "l2": [NOT_NEGATIVE],
         "solver": [StrOptions({"auto", *SOLVERS}), Solver],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
@@ -109,11 +112,12 @@ class SignalModel(Judged, BaseEstimator, ABC):
 
     def _finished(self, problem: Problem, result: Result, choice: Choice, constant: float) -> Outcome:
         """The null model if nothing better was found, else exact structure."""
+        fused = False
         if self._is_auto and not gap_of(result) <= self.tol:
             result = null_unless_better(problem, result, has_intercept=False)
         elif result.status is not Status.diverged:
-            result, _ = with_exact_structure(problem, result, self.tol)
-        return _outcome(problem, result, choice, constant)
+            result, fused = with_exact_structure(problem, result, self.tol)
+        return _outcome(problem, result, choice, constant)._replace(fused=fused)
 
     def _solved_by(self, problem: Problem, solver: Solver, start: Result | None) -> Result:
         """The result of one solver; one that continues from another's result gets fewer iterations."""
@@ -140,7 +144,7 @@ class SignalModel(Judged, BaseEstimator, ABC):
         self._judge_later([outcome.judgement(merged) for outcome in outcomes])
         if self.status_ is Status.diverged:
             warnings.warn(Status.diverged.value, ConvergenceWarning, stacklevel=5)
-        elif self._is_auto and not self.dual_gap_ <= self.tol:
+        elif self._is_auto and not self.dual_gap_ <= self.tol and not _is_exact(worst.result):
             found = worst.result.certificate
             reason = f" ({found.reason})" if found is not None and found.reason else ""
             warnings.warn(
@@ -168,7 +172,7 @@ class SignalModel(Judged, BaseEstimator, ABC):
         return "\n".join(
             (
                 f"{type(self).__name__}: {self._size()}",
-                f"{self.n_pieces_} pieces, alpha={self.alpha_:.3g}",
+                f"{self.n_pieces_} {self._parts}, alpha={self.alpha_:.3g}",
                 f"objective {self.objective_:.6g}, relative duality gap {gap:.1e}, "
                 f"{self.status_.name}: {self.status_.value}",
                 f"solver: {type(self.solver_).__name__}, because {self.solver_reason_}",
@@ -192,6 +196,13 @@ class SignalModel(Judged, BaseEstimator, ABC):
         """scikit-learn's diagram, followed by the summary if the model is fitted."""
         diagram = super()._repr_html_inner()
         return f"{diagram}<pre>{html.escape(self.summary())}</pre>" if hasattr(self, "coef_") else diagram
+
+
+def _is_exact(result: Result) -> bool:
+    """Whether the signal is fitted up to rounding: a gap relative to an objective of 0 says nothing then."""
+    problem, found = result.run.problem, result.certificate
+    least = problem.least_loss
+    return found is not None and found.primal - least <= EXACT * (problem.value_at_zero - least)
 
 
 def _outcome(problem: Problem, result: Result, choice: Choice, constant: float) -> Outcome:

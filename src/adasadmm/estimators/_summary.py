@@ -18,7 +18,7 @@ def describe(model: FittedModel) -> str:
     coefs = np.atleast_2d(model._dense_coef())
     size = f"{coefs.shape[1]} features, {np.count_nonzero(coefs)} non-zero coefficients"
     if len(coefs) > 1:
-        size += f" in {len(coefs)} classes"
+        size += f" in {len(coefs)} {'classes' if hasattr(model, 'classes_') else 'responses'}"
     if hasattr(model, "alpha_") and hasattr(model, "l2_"):
         size += f"; chosen: alpha={model.alpha_:.3g}, l2={model.l2_:.3g}"
     lines = [f"{type(model).__name__}: {size}"]
@@ -28,9 +28,17 @@ def describe(model: FittedModel) -> str:
         lines.extend(getattr(model, "graph_notes_", ()))
     if hasattr(model, "_place"):
         lines.append(f"rows: {model._place[1]}")
-    names = [f"class {label}: " for label in getattr(model, "classes_", ())] if len(coefs) > 1 else [""]
-    for fact in (*_groups(model), *_solvers(model), *_endings(model), *_progressive(model)):
-        lines.extend(name + of_class for name, of_class in zip(names, fact, strict=True))
+    kind, labels = "class", getattr(model, "classes_", None)
+    if labels is None:
+        kind, labels = "response", range(len(coefs))
+    names = [f"{kind} {label}: " for label in labels] if len(coefs) > 1 else [""]
+    for fact in (*_groups(model), *_solvers(model), *_endings(model), *_progressive(model), *_validation(model)):
+        if len(fact) < len(names):  # one softmax, or joint responses, have one run
+            lines.extend(fact)
+        elif len(names) > 1 and len(set(fact)) == 1:
+            lines.append(f"each {kind}: {fact[0]}")
+        else:
+            lines.extend(name + of_class for name, of_class in zip(names, fact, strict=True))
     if hasattr(model, "coef_penalized_"):
         lines.append("coefficients estimated again without the penalty; objective and gap are those of coef_penalized_")
     return "\n".join(lines)
@@ -41,10 +49,15 @@ def _groups(model: FittedModel) -> Iterator[list[str]]:
     if getattr(model, "graph_", None) is None:
         return
     sizes = [np.unique(labels, return_counts=True)[1] for labels in np.atleast_2d(model.clusters_)]
-    yield [
-        f"{len(size)} groups of equal coefficients, {(size > 1).sum()} of them with more than one feature"
-        for size in sizes
-    ]
+    yield [_groups_in_words(size) for size in sizes]
+
+
+def _groups_in_words(sizes: np.ndarray) -> str:
+    if len(sizes) == 1 < sizes[0]:
+        return "all coefficients are equal"
+    if sizes.max() == 1:
+        return "no neighbours with equal coefficients"
+    return f"{len(sizes)} groups of equal coefficients, {(sizes > 1).sum()} of them with more than one feature"
 
 
 def _solvers(model: FittedModel) -> Iterator[list[str]]:
@@ -67,9 +80,17 @@ def _progressive(model: FittedModel) -> Iterator[list[str]]:
         ]
 
 
+def _validation(model: FittedModel) -> Iterator[list[str]]:
+    """The loss of the rows that were held out, for each class, if ``validation_fraction`` asked for it."""
+    found = getattr(model, "validation_loss_", None)
+    if found is not None:
+        rows = getattr(model, "_validation_rows", 0)
+        yield [f"validation loss {loss:.6g}: the mean over {rows:,} rows held out" for loss in np.atleast_1d(found)]
+
+
 def _gap_in_words(gap: float) -> str:
     """The gap, unless it proves nothing: 1 is that of the bound 0, or of the least possible loss."""
-    return f"relative duality gap {gap:.1e}" if gap < NO_BOUND else "no useful bound of the duality gap"
+    return f"relative duality gap {gap:.1e}" if gap < NO_BOUND else "no useful bound on the duality gap"
 
 
 def _endings(model: FittedModel) -> Iterator[list[str]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,10 +18,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..losses import has_log_link
 from ..penalties import L1, GroupL2
-from ..sources import Source
-from ..terms._design import Design, check_terms, learn
+from ..sources import Source, SourceError, Tables, cached
+from ..terms._design import Design, check_terms, used_columns
+from ..terms._encoded import EncodedSource
 from ..terms._factors import Factor, Measures
 from ..terms._given import term_name
+from ..terms._learn import learn
 from ..terms._table import Table
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
@@ -53,7 +57,7 @@ class TermsModel(LinearModel):
     def fit(
         self,
         X: Any,
-        y: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
         offset: npt.ArrayLike | None = None,
     ) -> Self:
@@ -61,10 +65,12 @@ class TermsModel(LinearModel):
 
         Parameters
         ----------
-        X : data frame of pandas, polars or Arrow
-            The table with the columns that the terms name; others are ignored.
-        y : array-like of shape (n,)
-            Targets.
+        X : data frame of pandas, polars or Arrow, or Tables
+            The table with the columns that the terms name; others are ignored. `sources.tables` reads files of any
+            size: two passes find levels and scales, and the encoded rows are loaded if they fit in memory, otherwise
+            streamed from a temporary file.
+        y : array-like of shape (n,), default=None
+            Targets. None only if X is a `Tables`, which contains them.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows, not negative. None gives all rows the same weight.
         offset : array-like of shape (n,), default=None
@@ -75,13 +81,48 @@ class TermsModel(LinearModel):
         self : estimator
             The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
-        listed, table = check_terms(self.terms), Table(X)
-        self._design = learn(listed, table, self._measures(len(table), sample_weight, offset), bool(self.fit_intercept))
-        self._library, self._encoded = table.library, False
-        super().fit(self._design.encode(table, standardised=True), y, sample_weight, offset)
+        listed = check_terms(self.terms)
+        self._encoded = False
+        if isinstance(X, Tables):
+            if any(given is not None for given in (y, sample_weight, offset)):
+                raise ValueError("y, sample_weight and offset must be None if X is Tables, which contain them")
+            self._fit_files(X, listed)
+        else:
+            if y is None:
+                raise ValueError("y must be given if X is a data frame; only files that sources.tables reads have it")
+            table = Table(X)
+            per_row = self._measures(len(table), sample_weight, offset)
+            self._design = learn(listed, lambda: [(table, per_row)], bool(self.fit_intercept))
+            self._library = table.library
+            super().fit(self._design.encode(table, standardised=True), y, sample_weight, offset)
         self.feature_names_in_ = np.array(self._design.columns, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         return self
+
+    def _fit_files(self, tables: Tables, listed: list) -> None:
+        """Fit to the rows of files, which are encoded once: solvers that stream them read a temporary file."""
+        self._design = learn(listed, lambda: self._blocks(tables, listed), bool(self.fit_intercept))
+        self._library = "pyarrow"
+        with tempfile.TemporaryDirectory(prefix="adasadmm-", ignore_cleanup_errors=True) as folder:
+            encoded = cached(EncodedSource(tables, self._design), os.path.join(folder, "encoded.cache"))
+            super().fit(*self._rows_of(encoded))
+
+    def _blocks(self, tables: Tables, listed: list) -> Iterator[tuple[Table, Measures]]:
+        """A pass over the rows of files."""
+        used: list[str] | None = used_columns(listed)
+        if not set(used or ()) <= set(tables.columns):
+            used = None  # the error that follows names all columns
+        for partition in range(len(tables)):
+            for block in tables.read(partition, used):
+                try:
+                    per_row = self._measures(len(block.table), block.weight, block.offset)
+                except ValueError as error:
+                    raise SourceError(f"{block.place}: {error}") from None
+                yield Table(block.table), per_row
+
+    def _rows_of(self, source: Source) -> tuple[Any, ...]:
+        """What is fitted of encoded files: X, y, weights and offsets."""
+        return source, None, None, None
 
     def _measures(self, n: int, sample_weight: npt.ArrayLike | None, offset: npt.ArrayLike | None) -> Measures:
         """The weight of each row, and its exposure: with a logarithmic link the offset is the logarithm of it."""
@@ -93,7 +134,7 @@ class TermsModel(LinearModel):
 
     @available_if(lambda self: False)
     def partial_fit(self, X: Any, y: npt.ArrayLike) -> None:
-        """Not available: the levels of a stream are not known before it ends."""
+        """Not available: the levels of a stream are not known before it ends. Files can be read twice: see `fit`."""
 
     # --- the structure -----------------------------------------------------------------------------------------------
 

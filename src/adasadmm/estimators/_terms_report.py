@@ -57,7 +57,7 @@ def _rows_of(block: Factor | Numbers, coef: np.ndarray, exactly: bool) -> dict[s
         "term": [block.name] * len(levels),
         "level": [str(level) for level in levels],
         "group": [int(group) for group in groups],
-        "coefficient": [float(value) for value in values],
+        "coefficient": [float(value) + 0.0 for value in values],  # no -0.0
         "rows": [int(count) for count in rows],
         "exposure": [float(sum_) for sum_ in exposure],
     }

@@ -97,6 +97,8 @@ class Parameters(Protocol):
     refit: str
     verbose: int
 
+    def _fitted_loss(self) -> tuple: ...
+
 
 class FittedModel(Protocol):
     """A fitted linear model."""

@@ -12,7 +12,7 @@ from ..penalties import L1
 from ..sources import Source
 from ._base import LinearModel, keep_parameters
 from ._classifier import LinearClassifier
-from ._regressor import LinearRegressor
+from ._regressor import OF_RESPONSES, LinearRegressor
 from ._rows import always_streams
 from ._structure import Structure
 from ._types import BoundsLike, Eta, GraphLike, LossLike, RandomState, SolverLike, ValidRows, WeightsLike
@@ -52,8 +52,8 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         mean loss + l2/2 |w|^2 + alpha ((1 - l1_ratio) sum_edges weight_ij |w_i - w_j| + l1_ratio |w|_1).
 
     The penalty draws the coefficients of neighbours towards each other and makes many of them equal (`clusters_`); with
-    ``l1_ratio > 0``, many of them 0. The intercept is not penalised. More than two classes are fitted one against the
-    rest.
+    ``l1_ratio > 0``, many of them 0. The intercept is not penalised. More than two classes are fitted by one softmax
+    (``loss="multinomial"``), or one against the rest.
 
     Parameters
     ----------
@@ -70,8 +70,13 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
           ``weight`` holds the weights.
         - The path of a CSV file names a file with columns source, target and optionally weight.
         - A callable takes X and returns any of these.
-    loss : {"hinge", "squared_hinge", "logistic"} or loss, default="hinge"
-        The loss; `adasadmm.losses` has the formulas. Probabilities need ``"logistic"``.
+    loss : {"hinge", "squared_hinge", "logistic", "multinomial"} or loss, default="hinge"
+        The loss; `adasadmm.losses` has the formulas. Probabilities need ``"logistic"`` or ``"multinomial"``. With more
+        than two classes these are the same, one softmax of all classes; the other losses fit each class against the
+        rest. For logistic functions of each class against the rest, use `sklearn.multiclass.OneVsRestClassifier`.
+    joint : bool, default=False
+        With a softmax, penalise the L2 norm over the classes of each difference, or coefficient, instead of each on its
+        own: features are then fused, or dropped, for all classes or for none.
     alpha : float, default=None
         Strength of the penalty; larger values fuse more coefficients. None means 1 divided by the sum of the
         weights, which is 1/n without weights, as in the paper.
@@ -131,6 +136,11 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn: ``{label: weight}``, or ``"balanced"`` for weights inversely
         proportional to the class frequencies.
+    validation_fraction : float, default=0.0
+        Share of the rows that `fit` holds out: they are not learnt from, and ``validation_loss_`` is their mean loss. A
+        hash of the number of the row decides, so that files, arrays and clusters hold out the same rows in each call.
+        For rows that are streamed it costs one more pass. The default strengths are 1 divided by the weight of the
+        rows that are learnt from.
     warm_start : bool, default=False
         Start from the result of the previous call of `fit`, if it has the same shape.
     random_state : int, RandomState instance or None, default=None
@@ -166,14 +176,16 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         Relative duality gap: an upper bound on the distance of the objective from its minimum, relative to the
         objective. Infinite if no bound is known.
     status_ : Status or list of Status
-        How the run ended, for each class if there are more than two.
+        How the run ended, for each class if they are fitted one against the rest.
     solver_ : Solver or list of Solver
-        The solver that ran, for each class if there are more than two.
+        The solver that ran, for each class if they are fitted one against the rest.
     solver_reason_ : str or list of str
         Why it was chosen.
     trace_ : Trace or list of Trace
         Objective, residuals and time during the run, for each class if there are more than two. They belong to the
         iterates; `summary` gives the objective of the model.
+    validation_loss_ : float or ndarray of shape (n_classes,)
+        The mean loss of the rows that were held out; only if ``validation_fraction`` is not 0.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (d,)
@@ -224,6 +236,8 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         shuffle: bool = True,
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
+        joint: bool = False,
+        validation_fraction: float = 0.0,
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -252,16 +266,22 @@ class GraphGuidedRegressor(GraphGuided, LinearRegressor):
         exponential of the linear function. A name uses the default settings of the loss; to change them give the
         object, for example ``Huber(delta=2.0)`` or ``Tweedie(power=1.7)``.
     alpha, l2, l1_ratio, positive, bounds, weights, weights_power, refit, solver, eta, beta, a, max_iter, tol, \
-batch_size, average, shuffle, fit_intercept, warm_start, random_state, n_jobs, verbose
-        As for `GraphGuidedClassifier`. ``n_jobs`` has no effect, since there is one linear function.
+batch_size, average, shuffle, fit_intercept, validation_fraction, warm_start, random_state, n_jobs, verbose
+        As for `GraphGuidedClassifier`. ``n_jobs`` responses are fitted in parallel, if y has several columns.
+    joint : bool, default=False
+        Only for y with several columns: False fits each response on its own, with the same strengths. True takes the
+        L2 norm over the responses of each difference and, with ``l1_ratio``, of each coefficient: an edge is fused, or
+        a feature dropped, for all responses or for none.
+    missing : {"error", "ignore"}, default="error"
+        ``"ignore"`` gives targets that are NaN the weight 0.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (d,)
+    coef_ : ndarray of shape (d,), or (k, d) for y with k columns
         Coefficients.
-    intercept_ : float
+    intercept_ : float or ndarray of shape (k,)
         Intercept.
-    clusters_ : ndarray of shape (d,)
+    clusters_ : ndarray of shape (d,) or (k, d)
         Group of each feature, as for `GraphGuidedClassifier`.
     dual_gap_ : float
         Relative duality gap, as for `GraphGuidedClassifier`.
@@ -273,7 +293,7 @@ batch_size, average, shuffle, fit_intercept, warm_start, random_state, n_jobs, v
         Why it was chosen.
     trace_ : Trace
         Objective, residuals and time during the run.
-    graph_, graph_weights_, graph_notes_, n_iter_, n_features_in_, feature_names_in_
+    graph_, graph_weights_, graph_notes_, n_iter_, validation_loss_, n_features_in_, feature_names_in_
         As for `GraphGuidedClassifier`.
 
     See Also
@@ -292,7 +312,12 @@ batch_size, average, shuffle, fit_intercept, warm_start, random_state, n_jobs, v
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
 
-    _parameter_constraints: ClassVar[dict] = {**LinearRegressor._parameter_constraints, "graph": "no_validation"}
+    _takes_responses: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict] = {
+        **LinearRegressor._parameter_constraints,
+        **OF_RESPONSES,
+        "graph": "no_validation",
+    }
 
     def __init__(
         self,
@@ -317,6 +342,9 @@ batch_size, average, shuffle, fit_intercept, warm_start, random_state, n_jobs, v
         average: str = "auto",
         shuffle: bool = True,
         fit_intercept: bool = True,
+        joint: bool = False,
+        missing: str = "error",
+        validation_fraction: float = 0.0,
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ._base import keep_parameters
 from ._classifier import LinearClassifier
 from ._path_cv import PathCV, search_constraints
-from ._regressor import LinearRegressor
+from ._regressor import OF_RESPONSES, LinearRegressor
 from ._types import (
     BoundsLike,
     Eta,
@@ -62,7 +62,7 @@ class GraphGuidedClassifierCV(PathCV, GraphGuided, LinearClassifier):
     n_jobs : int, default=None
         Number of folds fitted in parallel threads, as in scikit-learn: None means 1, -1 all cores.
     l1_ratio, positive, bounds, weights, weights_power, refit, loss, solver, eta, beta, a, max_iter, tol, batch_size, \
-average, shuffle, fit_intercept, class_weight, warm_start, random_state, verbose
+average, shuffle, fit_intercept, class_weight, joint, warm_start, random_state, verbose
         As for `GraphGuidedClassifier`.
 
     Attributes
@@ -141,6 +141,7 @@ solver_, solver_reason_, trace_, n_features_in_, feature_names_in_
         shuffle: bool = True,
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
+        joint: bool = False,
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -159,7 +160,7 @@ class GraphGuidedRegressorCV(PathCV, GraphGuided, LinearRegressor):
     scoring : str or callable, default=None
         Score to maximise, as in scikit-learn. None means R^2.
     l1_ratio, positive, bounds, weights, weights_power, refit, loss, solver, eta, beta, a, max_iter, tol, batch_size, \
-average, shuffle, fit_intercept, warm_start, random_state, verbose
+average, shuffle, fit_intercept, joint, missing, warm_start, random_state, verbose
         As for `GraphGuidedRegressor`.
 
     Attributes
@@ -182,8 +183,10 @@ solver_reason_, trace_, n_features_in_, feature_names_in_
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
 
+    _takes_responses: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict] = {
         **search_constraints(LinearRegressor._parameter_constraints),
+        **OF_RESPONSES,
         "graph": "no_validation",
     }
 
@@ -216,6 +219,8 @@ solver_reason_, trace_, n_features_in_, feature_names_in_
         average: str = "auto",
         shuffle: bool = True,
         fit_intercept: bool = True,
+        joint: bool = False,
+        missing: str = "error",
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,

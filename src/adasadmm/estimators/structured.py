@@ -14,7 +14,7 @@ from ..penalties import L1, GroupL2
 from ..sources import Source
 from ._base import LinearModel, keep_parameters
 from ._classifier import LinearClassifier
-from ._regressor import LinearRegressor
+from ._regressor import OF_RESPONSES, LinearRegressor
 from ._structure import Structure
 from ._types import (
     BoundsLike,
@@ -84,6 +84,7 @@ class Structured(LinearModel):
 
     def _set_coefficients(self, coefs: list[np.ndarray], intercepts: list[float]) -> None:
         self.__dict__.pop("latent_coef_", None)
+        coefs = list(np.vstack(coefs))
         if self._latent is not None:
             by_group = [self._latent.by_group(latent) for latent in coefs]
             self.latent_coef_ = by_group[0] if len(by_group) == 1 else by_group
@@ -105,7 +106,7 @@ class StructuredClassifier(Structured, LinearClassifier):
 
         mean loss + l2/2 |w|^2 + (1 - l1_ratio) penalty(A w) + l1_ratio alpha |w|_1.
 
-    The intercept is not penalised. More than two classes are fitted one against the rest.
+    The intercept is not penalised. More than two classes are fitted as by `GraphGuidedClassifier`.
 
     Parameters
     ----------
@@ -126,13 +127,14 @@ class StructuredClassifier(Structured, LinearClassifier):
     weights : "adaptive" or array-like, default=None
         As for `GraphGuidedClassifier`, with an entry for each row of A, or for each group if ``penalty="group"``.
     loss, alpha, l2, l1_ratio, positive, bounds, weights_power, refit, solver, eta, beta, a, max_iter, tol, \
-batch_size, average, shuffle, fit_intercept, class_weight, warm_start, random_state, n_jobs, verbose
+batch_size, average, shuffle, fit_intercept, class_weight, joint, validation_fraction, warm_start, random_state, \
+n_jobs, verbose
         As for `GraphGuidedClassifier`.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_iter_, dual_gap_, status_, solver_, solver_reason_, trace_, n_features_in_, \
-feature_names_in_
+    coef_, intercept_, classes_, n_iter_, dual_gap_, status_, solver_, solver_reason_, trace_, \
+validation_loss_, n_features_in_, feature_names_in_
         As for `GraphGuidedClassifier`.
     graph_ : ndarray of shape (d - 1, 2) or None
         Edges of the chain if ``A="chain"``, otherwise None.
@@ -190,6 +192,8 @@ feature_names_in_
         shuffle: bool = True,
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
+        joint: bool = False,
+        validation_fraction: float = 0.0,
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -215,12 +219,15 @@ class StructuredRegressor(Structured, LinearRegressor):
 "negative_binomial"} or loss, default="squared"
         As for `GraphGuidedRegressor`.
     alpha, l2, l1_ratio, positive, bounds, weights_power, refit, solver, eta, beta, a, max_iter, tol, batch_size, \
-average, shuffle, fit_intercept, warm_start, random_state, n_jobs, verbose
-        As for `GraphGuidedClassifier`. ``n_jobs`` has no effect, since there is one linear function.
+average, shuffle, fit_intercept, validation_fraction, warm_start, random_state, n_jobs, verbose
+        As for `GraphGuidedClassifier`. ``n_jobs`` responses are fitted in parallel, if y has several columns.
+    joint, missing
+        As for `GraphGuidedRegressor`.
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, dual_gap_, status_, solver_, solver_reason_, trace_, n_features_in_, feature_names_in_
+    coef_, intercept_, n_iter_, dual_gap_, status_, solver_, solver_reason_, trace_, validation_loss_, n_features_in_, \
+feature_names_in_
         As for `GraphGuidedRegressor`.
     graph_, clusters_, latent_coef_
         As for `StructuredClassifier`.
@@ -242,8 +249,10 @@ average, shuffle, fit_intercept, warm_start, random_state, n_jobs, verbose
     True
     """
 
+    _takes_responses: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict] = {
         **LinearRegressor._parameter_constraints,
+        **OF_RESPONSES,
         "A": "no_validation",
         "penalty": "no_validation",
         "constraints": "no_validation",
@@ -274,6 +283,9 @@ average, shuffle, fit_intercept, warm_start, random_state, n_jobs, verbose
         average: str = "auto",
         shuffle: bool = True,
         fit_intercept: bool = True,
+        joint: bool = False,
+        missing: str = "error",
+        validation_fraction: float = 0.0,
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ._base import keep_parameters
 from ._classifier import LinearClassifier
 from ._path_cv import PathCV, search_constraints
-from ._regressor import LinearRegressor
+from ._regressor import OF_RESPONSES, LinearRegressor
 from ._types import (
     BoundsLike,
     ConstraintsLike,
@@ -42,7 +42,7 @@ class StructuredClassifierCV(PathCV, Structured, LinearClassifier):
     alphas, eps, l1_ratios, l2s, cv, rule, selection, scoring, n_jobs
         As for `GraphGuidedClassifierCV`. ``alpha_max`` is a strength at which ``A w = 0``.
     l1_ratio, positive, bounds, weights, weights_power, refit, loss, solver, eta, beta, a, max_iter, tol, batch_size, \
-average, shuffle, fit_intercept, class_weight, warm_start, random_state, verbose
+average, shuffle, fit_intercept, class_weight, joint, warm_start, random_state, verbose
         As for `StructuredClassifier`.
 
     Attributes
@@ -102,6 +102,7 @@ solver_reason_, trace_, n_features_in_, feature_names_in_
         shuffle: bool = True,
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
+        joint: bool = False,
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -120,7 +121,7 @@ class StructuredRegressorCV(PathCV, Structured, LinearRegressor):
     alphas, eps, l1_ratios, l2s, cv, rule, selection, scoring, n_jobs
         As for `GraphGuidedRegressorCV`.
     l1_ratio, positive, bounds, weights, weights_power, refit, loss, solver, eta, beta, a, max_iter, tol, batch_size, \
-average, shuffle, fit_intercept, warm_start, random_state, verbose
+average, shuffle, fit_intercept, joint, missing, warm_start, random_state, verbose
         As for `StructuredRegressor`.
 
     Attributes
@@ -143,7 +144,12 @@ trace_, n_features_in_, feature_names_in_
     3.0
     """
 
-    _parameter_constraints: ClassVar[dict] = {**search_constraints(LinearRegressor._parameter_constraints), **OWN}
+    _takes_responses: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict] = {
+        **search_constraints(LinearRegressor._parameter_constraints),
+        **OF_RESPONSES,
+        **OWN,
+    }
 
     def __init__(
         self,
@@ -176,6 +182,8 @@ trace_, n_features_in_, feature_names_in_
         average: str = "auto",
         shuffle: bool = True,
         fit_intercept: bool = True,
+        joint: bool = False,
+        missing: str = "error",
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,

@@ -7,10 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 
+from ..sources import Source
 from ._base import keep_parameters
 from ._classifier import LinearClassifier
 from ._path_cv import PathCV, search_constraints
 from ._regressor import LinearRegressor
+from ._rows import load_for_search
 from ._terms import TermsModel
 from ._types import Folds, LossLike, RandomState, ScoringLike, SolverLike
 
@@ -21,6 +23,10 @@ class TermsCV(PathCV, TermsModel):
     """The search over strengths, for tables. The table is encoded once; folds are rows of the encoded matrix."""
 
     l1_ratios = None  # the penalties of terms have no further L1 norm
+
+    def _rows_of(self, source: Source) -> tuple[Any, ...]:
+        loaded = load_for_search(source)
+        return loaded.X, loaded.y, loaded.weight, loaded.offset
 
     def _worker(self) -> Self:
         model = super()._worker()
@@ -86,7 +92,7 @@ n_features_in_, feature_names_in_
         selection: str = "cv",
         scoring: ScoringLike = None,
         loss: LossLike = "squared",
-        weights: str | None = "adaptive",
+        weights: str | None = "standard",
         weights_power: float = 1.0,
         refit: str = "none",
         solver: SolverLike = "auto",
@@ -137,7 +143,8 @@ n_features_in_, feature_names_in_
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame({"hour": rng.integers(0, 24, 1000)})
     >>> late = (table["hour"] >= 16) & (rng.random(1000) < 0.7)
-    >>> model = TermsClassifierCV([terms.ordered("hour", cyclic=True)], alphas=8, selection="bic").fit(table, late)
+    >>> hour = terms.ordered("hour", cyclic=True)
+    >>> model = TermsClassifierCV([hour], alphas=8, selection="bic", weights="adaptive").fit(table, late)
     >>> len(set(model.groups_["hour"]))
     2
     """
@@ -159,7 +166,7 @@ n_features_in_, feature_names_in_
         selection: str = "cv",
         scoring: ScoringLike = None,
         loss: LossLike = "logistic",
-        weights: str | None = "adaptive",
+        weights: str | None = "standard",
         weights_power: float = 1.0,
         refit: str = "none",
         solver: SolverLike = "auto",

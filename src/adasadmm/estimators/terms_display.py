@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["TermsDisplay"]
 
 MOST_TICKS = 12
+SHOWN = 0.98  # of the places on a map: others have the colours of the ends
 PANEL = (4.0, 3.0)  # inches
 
 
 class Panel(NamedTuple):
-    """What is drawn of a term; ``places`` are the coordinates of its levels, ``shape`` that of an interaction."""
+    """What is drawn of a term: ``places`` are the coordinates of its levels, ``sides`` the levels of two factors."""
 
     name: str
     kind: str
@@ -32,7 +33,7 @@ class Panel(NamedTuple):
     coefficients: np.ndarray
     groups: np.ndarray
     places: np.ndarray | None = None
-    shape: tuple[int, int] | None = None
+    sides: tuple[list, list] | None = None
 
 
 class TermsDisplay:
@@ -134,10 +135,10 @@ class TermsDisplay:
 def _panel(block: Factor | Numbers, coef: np.ndarray, exactly: bool) -> Panel:
     if isinstance(block, Numbers):
         return Panel(block.name, block.kind, block.names, coef * block.scale, np.arange(len(coef)))
-    groups, shape = groups_of(block, coef, exactly), None
+    groups, sides = groups_of(block, coef, exactly), None
     if len(block.parts) == 2:
-        shape = len(block.parts[0]), len(block.parts[1])
-    return Panel(block.name, block.kind, block.levels, block.coefficients(coef), groups, block.parts[0].places, shape)
+        sides = block.parts[0].levels, block.parts[1].levels
+    return Panel(block.name, block.kind, block.levels, block.coefficients(coef), groups, block.parts[0].places, sides)
 
 
 def _new_axes(count: int) -> list[Axes]:
@@ -178,40 +179,47 @@ def _draw_bars(panel: Panel, ax: Axes) -> None:
 
 
 def _draw_image(panel: Panel, ax: Axes) -> None:
-    assert panel.shape is not None
+    assert panel.sides is not None
+    first, second = panel.sides
     most = float(np.abs(panel.coefficients).max()) or 1.0
-    image = panel.coefficients.reshape(panel.shape)
+    image = panel.coefficients.reshape(len(first), len(second))
     drawn = ax.imshow(image, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto")
-    ax.set(xlabel="level of the second factor", ylabel="level of the first factor")
+    _label(ax, second)
+    step = _step(first)
+    ax.set_yticks(np.arange(0, len(first), step), [str(level) for level in first[::step]])
     ax.figure.colorbar(drawn, ax=ax, label="coefficient")
 
 
 def _draw_map(panel: Panel, ax: Axes, polygons: Mapping[Any, npt.ArrayLike] | None) -> None:
-    most = float(np.abs(panel.coefficients).max()) or 1.0
-    colours: dict[str, Any] = {"cmap": "RdBu_r"}
+    """Colours about the median of all places, because the base is one place among others."""
+    middle = float(np.median(panel.coefficients))
+    apart = np.abs(panel.coefficients - middle)
+    most = float(np.quantile(apart, SHOWN) or apart.max() or 1.0)
+    colours: dict[str, Any] = {"cmap": "RdBu_r", "clim": (middle - most, middle + most)}
     if polygons is None:
         assert panel.places is not None
-        drawn: Any = ax.scatter(
-            panel.places[:, 0], panel.places[:, 1], c=panel.coefficients, s=14, vmin=-most, vmax=most, **colours
-        )
+        drawn: Any = ax.scatter(panel.places[:, 0], panel.places[:, 1], c=panel.coefficients, s=14, **colours)
     else:
         from matplotlib.collections import PolyCollection
 
         shown = [k for k, level in enumerate(panel.levels) if level in polygons]
         outlines = [np.asarray(polygons[panel.levels[k]], dtype=float) for k in shown]
         drawn = PolyCollection(outlines, array=panel.coefficients[shown], edgecolors="0.5", linewidths=0.4, **colours)
-        drawn.set_clim(-most, most)
         ax.add_collection(drawn)
         ax.autoscale_view()
     ax.set_aspect("equal")
-    ax.figure.colorbar(drawn, ax=ax, label="coefficient")
+    ax.figure.colorbar(drawn, ax=ax, label="coefficient", extend="both" if apart.max() > most else "neither")
 
 
 def _label(ax: Axes, levels: list) -> None:
     """Names of the levels below the axis; of some of them, if they are many."""
-    step = max(1, -(-len(levels) // MOST_TICKS))
+    step = _step(levels)
     ax.set_xticks(np.arange(0, len(levels), step))
     ax.set_xticklabels([str(level) for level in levels[::step]], rotation=45, ha="right")
+
+
+def _step(levels: list) -> int:
+    return max(1, -(-len(levels) // MOST_TICKS))
 
 
 DRAWN: dict[str, Callable[[Panel, Any], None]] = {"ordered": _draw_steps, "interaction": _draw_image}

@@ -37,11 +37,12 @@ class TermsRegressor(TermsModel, LinearRegressor):
     l2 : float, default=0.0
         Strength of a ridge on the coefficients, of standardised columns for numbers. None means 1 divided by the sum of
         the weights.
-    weights : {"adaptive", "standard"} or None, default="adaptive"
+    weights : {"standard", "adaptive"} or None, default="standard"
         Weights of the edges and columns of terms without given ones. ``"standard"`` are those for which one ``alpha``
-        serves all terms: for an edge the root of the share of rows of both levels, times the number of free levels by
-        the number of edges. ``"adaptive"`` divides them by the differences of a ridge fit, and scales that factor to a
-        mean of 1. None are weights of 1.
+        serves all terms: 1 for a number, in units of its standard deviation, and for all edges of a factor the root
+        mean square of the flow along them that white noise of the rows needs; for an ordered factor the root of the
+        mean of ``P (1 - P)`` over its edges, where P is the share of the rows on one side of an edge. ``"adaptive"``
+        divides them by the differences of a ridge fit, and scales that factor to a mean of 1. None are weights of 1.
     weights_power : float, default=1.0
         Power of the differences of the ridge fit.
     refit : {"none", "clusters"}, default="none"
@@ -96,7 +97,7 @@ class TermsRegressor(TermsModel, LinearRegressor):
         loss: LossLike = "squared",
         alpha: float | None = None,
         l2: float | None = 0.0,
-        weights: str | None = "adaptive",
+        weights: str | None = "standard",
         weights_power: float = 1.0,
         refit: str = "none",
         solver: SolverLike = "auto",
@@ -114,11 +115,11 @@ class TermsRegressor(TermsModel, LinearRegressor):
 class TermsClassifier(TermsModel, LinearClassifier):
     """Linear classification on a table whose columns are described by terms.
 
-    More than two classes are fitted one against the rest.
+    More than two classes are fitted by one softmax; with a loss other than the logistic one, each against the rest.
 
     Parameters
     ----------
-    loss : {"hinge", "squared_hinge", "logistic"} or loss, default="logistic"
+    loss : {"hinge", "squared_hinge", "logistic", "multinomial"} or loss, default="logistic"
         As for `GraphGuidedClassifier`.
     class_weight : dict or "balanced", default=None
         As for `GraphGuidedClassifier`.
@@ -165,7 +166,7 @@ intercept_penalized_
         loss: LossLike = "logistic",
         alpha: float | None = None,
         l2: float | None = 0.0,
-        weights: str | None = "adaptive",
+        weights: str | None = "standard",
         weights_power: float = 1.0,
         refit: str = "none",
         solver: SolverLike = "auto",

@@ -189,7 +189,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         unit = self._unit(observed.series)
         total = observed.series.total
         self.alpha_ = unit**self.order / total if self.alpha is None else float(self.alpha)
-        problem = self._problem(observed.series, self.alpha_ / unit**self.order)
+        problem = self._problem(observed.series, self.alpha_ / unit**self.order, unit)
         outcome = self._solve(problem, observed.series.constant)
         self._set_curve(observed, outcome)
         self._set_outcomes([outcome], observed.series.constant, observed.merged)
@@ -231,10 +231,10 @@ class TrendFilter(RegressorMixin, SignalModel):
         """The median distance of two times, so that A does not depend on the user's unit; 1 for order 0."""
         return float(np.median(np.diff(series.times))) if len(series.times) > 1 and self.order > 0 else 1.0
 
-    def _problem(self, series: Series, strength: float) -> Problem:
+    def _problem(self, series: Series, strength: float, unit: float) -> Problem:
         """The problem with times in units of `_unit`."""
         n, order = len(series.times), int(self.order)
-        A = difference_rows(n, order + 1, series.times / self._unit(series) if order > 0 else None)
+        A = difference_rows(n, order + 1, series.times / unit if order > 0 else None)
         return Problem(
             selection(series.node, n),
             series.y,
@@ -250,7 +250,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         """The rows of ``A w`` that are not 0."""
         result, exact_v = outcome.result, outcome.choice.solver.exact_v
         if self.order == 0 and exact_v:
-            return np.flatnonzero(np.diff(result.w_average))
+            return np.flatnonzero(result.w_average[1:] != result.w_average[:-1])
         if exact_v:
             return np.flatnonzero(result.v)
         apart = np.abs(result.run.problem.times_A(result.w_average))

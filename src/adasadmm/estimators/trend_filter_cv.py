@@ -153,7 +153,7 @@ class TrendFilterCV(TrendFilter):
             )
         observed = self._observed(t, y, sample_weight, offset)
         series, power = observed.series, self._unit(observed.series) ** self.order
-        problem = self._problem(series, 1.0)
+        problem = self._problem(series, 1.0, self._unit(series))
         self.alphas_ = self._strengths_tried(problem, power)
         chosen = self._by_folds(t, y, (sample_weight, offset), groups) if self.selection == "cv" else None
         path = list(self._solve_path(problem, self.alphas_ / power, series.constant))
@@ -198,7 +198,7 @@ class TrendFilterCV(TrendFilter):
                 [None if one is None else one[rows] for one in (weight, shift)] for rows in (train, test)
             )
             observed = model._observed(times[train], target[train], *fitted)
-            problem = model._problem(observed.series, 1.0)
+            problem = model._problem(observed.series, 1.0, model._unit(observed.series))
             strengths = alphas / model._unit(observed.series) ** self.order
             named = zip(("sample_weight", "offset"), held_out, strict=True)
             keywords = {name: values for name, values in named if values is not None}

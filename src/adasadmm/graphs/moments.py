@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core.threads import one_blas_thread
-from ..linalg import matrices
+from ..linalg import matrices, selections
 from ..sources import RawBlock, Source
 from ..sources._base import View
 
@@ -96,12 +96,12 @@ class ScanMoments:
         self.sums: Sums | None = None
         self.too_wide = False
 
-    def add(self, block: RawBlock) -> None:
+    def add(self, block: RawBlock, partition: int = 0) -> None:
         d = max(block.X.shape[1], 0 if self.sums is None else len(self.sums.centre))
         if self.too_wide or d > MOST_COLUMNS:
             self.too_wide, self.sums = True, None
             return
-        block = block._replace(X=matrices.widened(block.X, d))
+        block = block._replace(X=selections.widened(block.X, d))
         if self.sums is None:
             centre = centre_of(block, {})
             if centre is None:

@@ -12,7 +12,8 @@ from .._core.threads import side_by_side
 from . import products
 from .coupling import NO_GROUPS, Groups
 from .gram_factor import GramFactor
-from .matrices import CSR, Dense, dense_block, taken
+from .matrices import CSR, Dense, dense_block
+from .selections import taken
 from .symbolic import Symbolic
 from .system import TOLERANCE, System
 
@@ -77,6 +78,8 @@ class RowSpace(System):
         sizes = np.where(self.of_rows > 0.0, self.of_rows, self.of_rows.max(initial=0.0) or 1.0)
         self.base.factor([self.edges], np.maximum(self.ridge, np.where(self.ridge > 0.0, LEAST, WEAK) * sizes))
         self.used = np.flatnonzero(self.rows > 0.0)
+        if not len(self.used):
+            return
         self.roots = np.sqrt(self.rows[self.used])
         X = self.X if len(self.used) == len(self.rows) else taken(self.X, self.used)
         half = self.base.half_solve(dense_block(X, slice(0, len(self.used))))
@@ -87,6 +90,8 @@ class RowSpace(System):
 
     def approximate(self, rhs: np.ndarray) -> np.ndarray:
         x = self.base.solve(rhs)
+        if not len(self.used):
+            return x
         along = np.empty(len(self.rows))
         products.product(self.X, x, along)
         inner = self.scale * self.roots * along[self.used]

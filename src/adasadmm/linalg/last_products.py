@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from . import products
 from .matrices import Rows
 
-__all__ = ["LastProducts", "LastTransposedProduct"]
+__all__ = ["LastProducts", "LastTransposedProduct", "kept"]
+
+Product = Callable[[np.ndarray, np.ndarray], object]
 
 
 class LastProducts:
@@ -16,19 +20,25 @@ class LastProducts:
     Parameters
     ----------
     M : Rows
+    product : callable, optional
+        ``product(w, out)`` writes ``M w`` to out, for a matrix whose structure makes that cheaper than its entries do.
     """
 
-    def __init__(self, M: Rows) -> None:
-        self.M = M
+    def __init__(self, M: Rows, product: Product | None = None) -> None:
+        self.M, self._product = M, product
         self._known: tuple[tuple[np.ndarray, np.ndarray], ...] = ()  # replaced as a whole: threads may share it
 
     def of(self, w: np.ndarray) -> np.ndarray:
         """``M w``; the caller must not change it."""
         for known, product in self._known:
-            if np.array_equal(known, w):
+            if known is w or np.array_equal(known, w):
                 return product
-        products.product(self.M, w, z := np.empty(self.M.shape[0]))
-        self._known = ((w.copy(), z),)
+        z = np.empty(self.M.shape[0])
+        if self._product is None:
+            products.product(self.M, w, z)
+        else:
+            self._product(w, z)
+        self._known = ((kept(w), z),)
         return z
 
     def of_both(self, w: np.ndarray, other: np.ndarray) -> None:
@@ -50,16 +60,28 @@ class LastTransposedProduct:
     Parameters
     ----------
     M : Rows
+    product : callable, optional
+        ``product(x, out)`` writes ``M' x`` to out.
     """
 
-    def __init__(self, M: Rows) -> None:
-        self.M = M
+    def __init__(self, M: Rows, product: Product | None = None) -> None:
+        self.M, self._product = M, product
         self._known: tuple[np.ndarray, np.ndarray] | None = None
 
     def of(self, x: np.ndarray) -> np.ndarray:
         """``M' x``; the caller must not change it."""
         known = self._known
-        if known is None or not np.array_equal(known[0], x):
-            products.transposed_product(self.M, x, out := np.empty(self.M.shape[1]))
-            self._known = known = (x.copy(), out)
+        if known is None or not (known[0] is x or np.array_equal(known[0], x)):
+            out = np.empty(self.M.shape[1])
+            if self._product is None:
+                products.transposed_product(self.M, x, out)
+            else:
+                self._product(x, out)
+            self._known = known = (kept(x), out)
         return known[1]
+
+
+def kept(array: np.ndarray) -> np.ndarray:
+    """A vector that will not change: a copy, unless the array is read-only and no view of another one."""
+    frozen = not array.flags.writeable and not isinstance(array.base, np.ndarray)
+    return array if frozen else array.copy()

@@ -7,9 +7,8 @@ kernels for these forms are in `rows`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import scipy.sparse as sp
 __all__ = [
     "CSR",
     "Dense",
+    "Repeated",
     "Rows",
     "Streamed",
     "WithIntercept",
@@ -72,6 +72,23 @@ class WithIntercept(NamedTuple):
         return n, d + 1
 
 
+class Repeated(NamedTuple):
+    """``rows kron I_times``, without building it: each row predicts several outputs, each by coefficients of its own.
+
+    Row ``i * times + c`` is row i for output c, and the coefficient of feature j for output c is entry
+    ``j * times + c``. So a flat vector of coefficients is a d x times matrix, row by row, and so are predictions. An
+    intercept belongs inside: those of all outputs are then the last coordinates.
+    """
+
+    rows: Rows
+    times: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, d = self.rows.shape
+        return n * self.times, d * self.times
+
+
 class Streamed:
     """Rows in blocks that are not in memory here. A product calls a function for each block, where it is: a pass.
 
@@ -110,7 +127,7 @@ class After:
         return self.function(self.change(block), *parts)
 
 
-Rows = Dense | CSR | WithIntercept | Streamed
+Rows = Dense | CSR | WithIntercept | Repeated | Streamed
 
 
 def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -124,14 +141,16 @@ def differences(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 
 
 def innermost(M: Rows) -> Dense | CSR | Streamed:
-    """The matrix without an intercept."""
-    while isinstance(M, WithIntercept):
+    """The matrix without an intercept, and not repeated."""
+    while isinstance(M, (WithIntercept, Repeated)):
         M = M.rows
     return M
 
 
 def size(M: Rows) -> int:
-    """The number of stored entries; of rows that are read block by block, that of a dense matrix."""
+    """The number of entries that a product uses; of rows that are read block by block, that of a dense matrix."""
+    if isinstance(M, Repeated):
+        return M.times * size(M.rows)
     inner = innermost(M)
     if isinstance(inner, Streamed):
         return inner.shape[0] * inner.shape[1]
@@ -146,25 +165,22 @@ def each_block(M: Rows, function: Callable[..., Any], *vectors: np.ndarray) -> I
     return inner.each(on_block, *vectors)
 
 
+def repeated(M: CSR, times: int) -> CSR:
+    """``M kron I_times`` as a sparse matrix: each row of M once for each output."""
+    return as_csr(sp.kron(to_scipy(M), sp.eye_array(times), format="csr"), "M") if times > 1 else M
+
+
+def not_repeated(M: CSR, times: int) -> CSR | None:
+    """The matrix whose `repeated` is M; None if there is none."""
+    once = as_csr(to_scipy(M)[::times, ::times], "M")
+    again = repeated(once, times)
+    same = again.shape == M.shape and all(np.array_equal(x, y) for x, y in zip(again[:3], M[:3], strict=True))
+    return once if same else None
+
+
 def is_streamed(M: Rows) -> bool:
     """Whether each product with M is a pass over blocks that are not in memory."""
     return isinstance(innermost(M), Streamed)
-
-
-def taken(M: Rows, rows: np.ndarray) -> Rows:
-    """The rows with these indices, in increasing order if M is read block by block."""
-    if isinstance(M, WithIntercept):
-        return WithIntercept(taken(M.rows, rows))
-    if isinstance(M, Streamed):
-        chosen = np.zeros(M.shape[0], dtype=bool)
-        chosen[rows] = True
-        found = [block for _, block in M.each(_taken_where, chosen)]
-        return stacked([block for block in found if block.shape[0]] or found[:1])
-    return Dense(M.values[rows]) if isinstance(M, Dense) else as_csr(to_scipy(M)[rows], "rows")
-
-
-def _taken_where(block: Rows, chosen: np.ndarray) -> Rows:
-    return taken(block, np.flatnonzero(chosen))
 
 
 def dense_block(M: Rows, rows: slice) -> np.ndarray:
@@ -172,85 +188,30 @@ def dense_block(M: Rows, rows: slice) -> np.ndarray:
     if isinstance(M, WithIntercept):
         inner = dense_block(M.rows, rows)
         return np.column_stack([inner, np.ones(len(inner))])
+    if isinstance(M, Repeated):
+        first, last = rows.start // M.times, -(-rows.stop // M.times)
+        whole = np.kron(dense_block(M.rows, slice(first, last)), np.eye(M.times))
+        return whole[rows.start - first * M.times : rows.stop - first * M.times]
     assert not isinstance(M, Streamed)
     return M.values[rows] if isinstance(M, Dense) else to_scipy(M)[rows].toarray()
 
 
-def head(M: Rows, count: int) -> Rows:
-    """A copy of the first ``count`` rows. Unlike a view, it does not keep the other rows in memory."""
-    if isinstance(M, WithIntercept):
-        return WithIntercept(head(M.rows, count))
-    assert not isinstance(M, Streamed)
-    if isinstance(M, Dense):
-        return Dense(M.values[:count].copy())
-    indptr = M.indptr[: count + 1].copy()
-    return CSR(M.data[: indptr[-1]].copy(), M.indices[: indptr[-1]].copy(), indptr, M.columns)
-
-
-def widened(M: Rows, columns: int) -> Rows:
-    """The same sparse rows with further columns of zeros; any other matrix as it is."""
-    return M._replace(columns=columns) if isinstance(M, CSR) else M
-
-
-def stacked(blocks: Sequence[Any]) -> Rows:
-    """Blocks of rows of one form, concatenated vertically."""
-    if len(blocks) == 1:
-        return blocks[0]
-    if isinstance(blocks[0], WithIntercept):
-        return WithIntercept(stacked([block.rows for block in blocks]))
-    if isinstance(blocks[0], Dense):
-        return Dense(np.vstack([block.values for block in blocks]))
-    return as_rows(sp.vstack([to_scipy(block) for block in blocks], format="csr"))
-
-
 def plain(M: Rows) -> Any:
-    """The matrix as a NumPy array or a SciPy sparse array; a copy only if it has an intercept."""
+    """The matrix as a NumPy array or a SciPy sparse array; a copy only if it has an intercept or is repeated."""
     if isinstance(M, WithIntercept):
         inner, ones = plain(M.rows), np.ones((M.shape[0], 1))
         return sp.hstack([inner, ones], format="csr") if sp.issparse(inner) else np.hstack([inner, ones])
+    if isinstance(M, Repeated):
+        return sp.kron(sp.csr_array(plain(M.rows)), sp.eye_array(M.times), format="csr")
     assert not isinstance(M, Streamed)
     return M.values if isinstance(M, Dense) else to_scipy(M)
-
-
-def columns(M: Rows, chosen: np.ndarray) -> Rows:
-    """The columns where the mask ``chosen`` is true."""
-    if chosen.all():
-        return M
-    if isinstance(M, WithIntercept):
-        inner = columns(M.rows, chosen[:-1])
-        return WithIntercept(inner) if chosen[-1] else inner
-    if isinstance(M, Streamed):
-        return M.mapped(partial(columns, chosen=chosen), int(chosen.sum()))
-    if isinstance(M, Dense):
-        return Dense(np.ascontiguousarray(M.values[:, chosen]))
-    return as_rows(to_scipy(M)[:, np.flatnonzero(chosen)])
-
-
-def combined_columns(M: Rows, weights: sp.csr_array) -> Rows:
-    """``M weights``; an intercept, whose column stands last, must stay a column of its own at the end."""
-    if isinstance(M, WithIntercept):
-        return WithIntercept(combined_columns(M.rows, weights[:-1, :-1]))
-    if isinstance(M, Streamed):
-        return M.mapped(partial(combined_columns, weights=weights), weights.shape[1])
-    if isinstance(M, Dense):
-        return Dense(np.ascontiguousarray((weights.T @ M.values.T).T))
-    return as_csr(to_scipy(M) @ weights, "rows")
-
-
-def absolute(M: Rows) -> Rows:
-    """The matrix of absolute values."""
-    if isinstance(M, WithIntercept):
-        return WithIntercept(absolute(M.rows))
-    if isinstance(M, Streamed):
-        return M.mapped(absolute, M.shape[1])
-    return Dense(np.abs(M.values)) if isinstance(M, Dense) else M._replace(data=np.abs(M.data))
 
 
 def diagonal_of(M: Rows) -> np.ndarray | None:
     """The diagonal of M if M is square and diagonal, else None; without the column of ones if it has one."""
     inner = M.rows if isinstance(M, WithIntercept) else M
     n, d = inner.shape
-    if isinstance(inner, (WithIntercept, Streamed)) or n != d:
+    if isinstance(inner, (WithIntercept, Repeated, Streamed)) or n != d:
         return None
     if isinstance(inner, CSR):
         return _sparse_diagonal(inner)
@@ -280,7 +241,7 @@ def as_rows(matrix: Any, name: str = "X") -> Rows:
     ValueError
         If the matrix is not two-dimensional or holds NaN or infinity.
     """
-    if isinstance(matrix, (Dense, CSR, WithIntercept, Streamed)):
+    if isinstance(matrix, (Dense, CSR, WithIntercept, Repeated, Streamed)):
         return matrix
     if sp.issparse(matrix):
         if matrix.ndim != 2:

@@ -33,6 +33,14 @@ class Paths(NamedTuple):
     weights: np.ndarray
     natural: bool
 
+    def differences(self, w: np.ndarray, out: np.ndarray) -> None:
+        """``out = A w`` where the order is natural."""
+        differences(self.weights, w, out)
+
+    def divergences(self, theta: np.ndarray, out: np.ndarray) -> None:
+        """``out = A'theta`` where the order is natural."""
+        divergences(self.weights, theta, out)
+
 
 def paths_of(A: CSR) -> Paths | None:
     """The paths that the rows of A are the edges of; None if a row is no difference, or the edges no paths."""
@@ -60,6 +68,22 @@ def is_natural(A, weights):
             return False
         weights[k] = A.data[p]
     return True
+
+
+@compiled
+def differences(weights, w, out):
+    for k in range(len(out)):
+        out[k] = weights[k] * w[k] - weights[k] * w[k + 1]
+
+
+@compiled
+def divergences(weights, theta, out):
+    before = 0.0
+    for k in range(len(theta)):
+        flow = weights[k] * theta[k]
+        out[k] = flow - before
+        before = flow
+    out[len(theta)] = -before
 
 
 @compiled

@@ -20,6 +20,7 @@ from .gram_factor import GramFactor, gram_pattern
 from .matrices import (
     CSR,
     Dense,
+    Repeated,
     Rows,
     WithIntercept,
     as_csr,
@@ -28,9 +29,10 @@ from .matrices import (
     innermost,
     is_streamed,
     size,
-    taken,
+    to_scipy,
 )
-from .rows import add_row, row_dot, row_dots
+from .rows import add_row, entries, row_dot, row_dots
+from .selections import taken
 
 __all__ = [
     "add_lower_gram",
@@ -61,6 +63,9 @@ def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
     if not x.any():  # the first product of a run that starts at 0
         out[:] = 0.0
         return
+    if isinstance(M, Repeated):
+        out[:] = product_of_matrix(M.rows, x.reshape(-1, M.times)).reshape(-1)
+        return
     if is_streamed(M):
         for rows, part in each_block(M, partial(_product, x=x)):
             out[rows] = part
@@ -70,6 +75,10 @@ def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
 
 def product_pair(M: Rows, pair: tuple[np.ndarray, np.ndarray], out: np.ndarray) -> None:
     """``out_0 = M x`` and ``out_1 = M y`` for a pair of vectors, in one pass over M."""
+    if isinstance(M, Repeated):
+        for x, of_x in zip(pair, out, strict=True):
+            product(M, x, of_x)
+        return
     if is_streamed(M):
         for rows, part in each_block(M, partial(_products, pair=pair)):
             out[:, rows] = part
@@ -79,6 +88,9 @@ def product_pair(M: Rows, pair: tuple[np.ndarray, np.ndarray], out: np.ndarray) 
 
 def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
     """``out = M' x``, summed over the pieces of M in order."""
+    if isinstance(M, Repeated):
+        out[:] = transposed_product_of_matrix(M.rows, x.reshape(-1, M.times)).reshape(-1)
+        return
     if is_streamed(M):
         out[:] = sum(part for _, part in each_block(M, _transposed_product, x))
         return
@@ -100,6 +112,10 @@ def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
 
 def gram_product(M: Rows, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
     """``M' diag(weights) M x``, in one pass over M."""
+    if isinstance(M, Repeated):
+        z = product_of_matrix(M.rows, x.reshape(-1, M.times))
+        weighted = np.einsum("iab,ib->ia", weights, z) if weights.ndim == 3 else weights.reshape(z.shape) * z
+        return transposed_product_of_matrix(M.rows, weighted).reshape(-1)
     if is_streamed(M):
         return sum(part for _, part in each_block(M, partial(gram_product, x=x), weights))  # type: ignore
 
@@ -109,6 +125,31 @@ def gram_product(M: Rows, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
         return part
 
     return sum(side_by_side(of_piece, pieces(M, 2)))  # type: ignore[return-value]
+
+
+def product_of_matrix(M: Rows, W: np.ndarray) -> np.ndarray:
+    """``M W`` for a matrix W of few columns."""
+    if isinstance(M, WithIntercept):
+        out = product_of_matrix(M.rows, W[:-1])
+        out += W[-1]
+        return out
+    if isinstance(M, CSR):
+        return to_scipy(M) @ W
+    assert isinstance(M, Dense)
+    values, out = M.values, np.empty((M.shape[0], W.shape[1]))
+    side_by_side(lambda rows: np.matmul(values[rows], W, out=out[rows]), pieces(M, W.shape[1]))
+    return out
+
+
+def transposed_product_of_matrix(M: Rows, Z: np.ndarray) -> np.ndarray:
+    """``M' Z`` for a matrix Z of few columns, summed over the pieces of M in order."""
+    if isinstance(M, WithIntercept):
+        return np.vstack([transposed_product_of_matrix(M.rows, Z), Z.sum(axis=0)])
+    if isinstance(M, CSR):
+        return to_scipy(M).T @ Z
+    assert isinstance(M, Dense)
+    values = M.values
+    return sum(side_by_side(lambda rows: values[rows].T @ Z[rows], pieces(M, Z.shape[1])))  # type: ignore
 
 
 @compiled
@@ -140,8 +181,11 @@ def add_gram_of_rows(M: Rows, weights: np.ndarray, x: np.ndarray, first: int, la
 def pieces(M: Rows, times: int = 1) -> list[slice]:
     """The slices of rows that threads work on side by side; their number depends on the matrix, not on the machine.
 
-    ``times`` counts how often the work uses each entry.
+    ``times`` counts how often the work uses each entry. All outputs of a row are in one slice.
     """
+    if isinstance(M, Repeated):
+        of_rows = pieces(M.rows, times * M.times)
+        return [slice(piece.start * M.times, piece.stop * M.times) for piece in of_rows]
     n, inner = M.shape[0], innermost(M)
     entries = SPARSE_WORK * inner.data.size if isinstance(inner, CSR) else size(inner)
     if times * entries + ROW_WORK * n <= WORTH_THREADS:
@@ -168,11 +212,22 @@ def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
 def add_lower_gram(M: Rows, weights: np.ndarray, out: np.ndarray) -> None:
     """Add ``sum_i weights_i M_i M_i'`` for weights >= 0 to the lower triangle of ``out``.
 
-    Short sparse rows are added entry by entry, other rows in dense blocks by BLAS, without those of weight 0.
+    Short sparse rows are added entry by entry, other rows in dense blocks by BLAS, without those of weight 0. If M is
+    `Repeated`, the weight of a row may be a matrix that couples its outputs: weights of shape (n, k, k).
     """
     d = M.shape[1]
     if is_streamed(M):
         out += sum(part for _, part in each_block(M, _lower_gram, weights))
+    elif isinstance(M, Repeated) and weights.ndim == 3:
+        for one, other in itertools.combinations_with_replacement(range(M.times), 2):
+            of_pair = _mixed_gram(M.rows, weights[:, one, other])
+            out[one :: M.times, other :: M.times] += of_pair
+            if one != other:
+                out[other :: M.times, one :: M.times] += of_pair
+    elif isinstance(M, Repeated):
+        for output in range(M.times):
+            add_lower_gram(M.rows, weights[output :: M.times].copy(), of_output := np.zeros((d // M.times,) * 2))
+            out[output :: M.times, output :: M.times] += of_output
     elif isinstance(M, WithIntercept):
         add_lower_gram(M.rows, weights, out[:-1, :-1])
         transposed_product(M.rows, weights, pull := np.empty(d - 1))
@@ -184,6 +239,19 @@ def add_lower_gram(M: Rows, weights: np.ndarray, out: np.ndarray) -> None:
         used = np.flatnonzero(weights)
         M, weights = (M, weights) if len(used) == len(weights) else (taken(M, used), weights[used])
         out += sum(side_by_side(lambda piece: _gram_of_piece(M, weights, piece), pieces(M)))
+
+
+def _mixed_gram(M: Rows, weights: np.ndarray) -> np.ndarray:
+    """``sum_i weights_i M_i M_i'`` for weights of any sign."""
+
+    def of_piece(piece: slice) -> np.ndarray:
+        total = np.zeros((M.shape[1], M.shape[1]))
+        for rows in blocks_of(M, piece):
+            block = dense_block(M, rows)
+            total += block.T @ (weights[rows, None] * block)
+        return total
+
+    return sum(side_by_side(of_piece, pieces(M, M.shape[1])))  # type: ignore[return-value]
 
 
 def _add_gram_of_short_rows(M: CSR, weights: np.ndarray, out: np.ndarray) -> None:
@@ -221,9 +289,9 @@ def add_gram(M: CSR, weights: np.ndarray, first: int, last: int, out: np.ndarray
     """Add the lower triangle of the weighted Gram matrix of some rows, entry by entry."""
     for i in range(first, last):
         if weights[i] != 0.0:
-            for p in range(M.indptr[i], M.indptr[i + 1]):
+            for p in entries(M, i):
                 value = weights[i] * M.data[p]
-                for q in range(M.indptr[i], p + 1):
+                for q in range(np.uint64(M.indptr[i]), p + np.uint64(1)):
                     out[M.indices[p], M.indices[q]] += value * M.data[q]
 
 
@@ -231,7 +299,7 @@ def add_gram(M: CSR, weights: np.ndarray, first: int, last: int, out: np.ndarray
 def add_squares(M: CSR, weights: np.ndarray, out: np.ndarray) -> None:
     """Add the diagonal of the weighted Gram matrix."""
     for i in range(len(weights)):
-        for p in range(M.indptr[i], M.indptr[i + 1]):
+        for p in entries(M, i):
             out[M.indices[p]] += weights[i] * M.data[p] * M.data[p]
 
 
@@ -248,6 +316,10 @@ def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
     """``sum_i weights_i M_ij^2`` for each column j."""
     if is_streamed(M):
         return sum(part for _, part in each_block(M, gram_diagonal, weights))  # type: ignore
+    if isinstance(M, Repeated):
+        of_entries = np.einsum("iaa->ia", weights) if weights.ndim == 3 else weights.reshape(-1, M.times)
+        of_outputs = [gram_diagonal(M.rows, np.ascontiguousarray(column)) for column in of_entries.T]
+        return np.stack(of_outputs, axis=1).reshape(-1)
     if isinstance(M, WithIntercept):
         return np.append(gram_diagonal(M.rows, weights), weights.sum())
     if not isinstance(M, Dense):

@@ -1,7 +1,7 @@
 """Row kernels: what compiled loops do with one row of X or A, for each form that a matrix can have.
 
-Every function that needs to know whether a matrix is `Dense`, `CSR` or `WithIntercept` inside a compiled loop is here,
-so that a new form of matrix needs only this file and the conversions in `matrices`.
+Every function that needs to know whether a matrix is `Dense`, `CSR`, `WithIntercept` or `Repeated` inside a compiled
+loop is here, so that a new form of matrix needs only this file and the conversions in `matrices`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from .._core.jit import compiled, generic, inlined, inlined_sum
-from .matrices import CSR, Dense, Rows, WithIntercept
+from .matrices import CSR, Dense, Repeated, Rows, WithIntercept
 
 __all__ = [
     "add_row",
     "add_weighted_row",
+    "entries",
     "measure_columns",
     "measure_row",
     "measure_rows",
@@ -21,6 +22,12 @@ __all__ = [
     "row_dots",
     "weighted_square",
 ]
+
+
+@inlined
+def entries(M: CSR, i: int) -> range:
+    """Where the entries of row i lie. Unsigned, since compiled code tests each signed index for being negative."""
+    return range(np.uint64(M.indptr[i]), np.uint64(M.indptr[i + 1]))
 
 
 @generic
@@ -44,7 +51,7 @@ def dot(row: np.ndarray, x: np.ndarray) -> float:
 @row_dot.register
 def csr_row_dot(M: CSR, i: int, x: np.ndarray) -> float:
     total = 0.0
-    for p in range(M.indptr[i], M.indptr[i + 1]):
+    for p in entries(M, i):
         total += M.data[p] * x[M.indices[p]]
     return total
 
@@ -52,6 +59,11 @@ def csr_row_dot(M: CSR, i: int, x: np.ndarray) -> float:
 @row_dot.register
 def with_intercept_row_dot(M: WithIntercept, i: int, x: np.ndarray) -> float:
     return row_dot(M.rows, i, x) + x[-1]
+
+
+@row_dot.register
+def repeated_row_dot(M: Repeated, i: int, x: np.ndarray) -> float:
+    return row_dot(M.rows, i // M.times, x[i % M.times :: M.times])
 
 
 @generic
@@ -76,7 +88,7 @@ def dots(row: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 @row_dots.register
 def csr_row_dots(M: CSR, i: int, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     with_x = with_y = 0.0
-    for p in range(M.indptr[i], M.indptr[i + 1]):
+    for p in entries(M, i):
         with_x += M.data[p] * x[M.indices[p]]
         with_y += M.data[p] * y[M.indices[p]]
     return with_x, with_y
@@ -86,6 +98,11 @@ def csr_row_dots(M: CSR, i: int, x: np.ndarray, y: np.ndarray) -> tuple[float, f
 def with_intercept_row_dots(M: WithIntercept, i: int, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     with_x, with_y = row_dots(M.rows, i, x, y)
     return with_x + x[-1], with_y + y[-1]
+
+
+@row_dots.register
+def repeated_row_dots(M: Repeated, i: int, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    return row_dots(M.rows, i // M.times, x[i % M.times :: M.times], y[i % M.times :: M.times])
 
 
 @generic
@@ -109,7 +126,7 @@ def sum_of_squares(row: np.ndarray, weight: np.ndarray) -> float:
 @weighted_square.register
 def csr_weighted_square(M: CSR, i: int, weight: np.ndarray) -> float:
     total = 0.0
-    for p in range(M.indptr[i], M.indptr[i + 1]):
+    for p in entries(M, i):
         total += weight[M.indices[p]] * M.data[p] * M.data[p]
     return total
 
@@ -117,6 +134,11 @@ def csr_weighted_square(M: CSR, i: int, weight: np.ndarray) -> float:
 @weighted_square.register
 def with_intercept_weighted_square(M: WithIntercept, i: int, weight: np.ndarray) -> float:
     return weighted_square(M.rows, i, weight) + weight[-1]
+
+
+@weighted_square.register
+def repeated_weighted_square(M: Repeated, i: int, weight: np.ndarray) -> float:
+    return weighted_square(M.rows, i // M.times, weight[i % M.times :: M.times])
 
 
 @generic
@@ -133,7 +155,7 @@ def dense_add_row(M: Dense, i: int, scale: float, out: np.ndarray) -> None:
 
 @add_row.register
 def csr_add_row(M: CSR, i: int, scale: float, out: np.ndarray) -> None:
-    for p in range(M.indptr[i], M.indptr[i + 1]):
+    for p in entries(M, i):
         out[M.indices[p]] += scale * M.data[p]
 
 
@@ -141,6 +163,11 @@ def csr_add_row(M: CSR, i: int, scale: float, out: np.ndarray) -> None:
 def with_intercept_add_row(M: WithIntercept, i: int, scale: float, out: np.ndarray) -> None:
     add_row(M.rows, i, scale, out)
     out[-1] += scale
+
+
+@add_row.register
+def repeated_add_row(M: Repeated, i: int, scale: float, out: np.ndarray) -> None:
+    add_row(M.rows, i // M.times, scale, out[i % M.times :: M.times])
 
 
 @generic
@@ -157,7 +184,7 @@ def dense_add_weighted_row(M: Dense, i: int, scale: float, weight: np.ndarray, o
 
 @add_weighted_row.register
 def csr_add_weighted_row(M: CSR, i: int, scale: float, weight: np.ndarray, out: np.ndarray) -> None:
-    for p in range(M.indptr[i], M.indptr[i + 1]):
+    for p in entries(M, i):
         j = M.indices[p]
         out[j] += scale * M.data[p] * weight[j]
 
@@ -168,6 +195,11 @@ def with_intercept_add_weighted_row(
 ) -> None:
     add_weighted_row(M.rows, i, scale, weight, out)
     out[-1] += scale * weight[-1]
+
+
+@add_weighted_row.register
+def repeated_add_weighted_row(M: Repeated, i: int, scale: float, weight: np.ndarray, out: np.ndarray) -> None:
+    add_weighted_row(M.rows, i // M.times, scale, weight[i % M.times :: M.times], out[i % M.times :: M.times])
 
 
 # --- the sizes of rows and columns -----------------------------------------------------------------------------------
@@ -206,7 +238,7 @@ def dense_measure_row(M: Dense, i: int, weight: float, mean: np.ndarray, most: n
 
 @measure_row.register
 def csr_measure_row(M: CSR, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
-    for p in range(M.indptr[i], M.indptr[i + 1]):
+    for p in entries(M, i):
         measure_entry(M.data[p], M.indices[p], weight, mean, most, count)
 
 
@@ -216,6 +248,14 @@ def with_intercept_measure_row(
 ) -> None:
     measure_row(M.rows, i, weight, mean, most, count)
     measure_entry(1.0, len(mean) - 1, weight, mean, most, count)
+
+
+@measure_row.register
+def repeated_measure_row(
+    M: Repeated, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray
+) -> None:
+    output, step = i % M.times, M.times
+    measure_row(M.rows, i // step, weight, mean[output::step], most[output::step], count[output::step])
 
 
 @inlined

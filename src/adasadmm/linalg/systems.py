@@ -29,12 +29,12 @@ import scipy.sparse as sp
 from .coupling import NO_GROUPS, Coupling, Groups, split
 from .dense_systems import DenseSystem, RowSpace
 from .gram_factor import gram_pattern, is_graph, pairs_of
-from .matrices import CSR, Dense, Rows, WithIntercept, as_csr, innermost, is_streamed, size, to_scipy
+from .matrices import CSR, Dense, Repeated, Rows, WithIntercept, as_csr, innermost, is_streamed, plain, size, to_scipy
 from .sparse_systems import Bordered, ConjugateGradients, Downdated, EdgeSpace, SparseSystem
 from .symbolic import Symbolic
 from .system import System
 
-__all__ = ["System", "pass_cost", "system_for"]
+__all__ = ["PASS", "System", "pass_cost", "system_for"]
 
 DENSE_FEATURES = 2000  # up to which the d x d matrix is formed even if X has fewer entries
 CHEAP = 1e7  # flops of a dense factorisation below which no other way is worth counting
@@ -95,6 +95,9 @@ def system_for(X: Rows, A: CSR, groups: Groups = NO_GROUPS) -> System:
 
 def in_memory(X: Rows, A: CSR, groups: Groups) -> list[Option]:
     """The ways for rows in memory; if the dense one is cheap, no other is counted."""
+    if isinstance(X, Repeated):
+        dense = Option(X.times * _dense_cost(X.rows), lambda: DenseSystem(X, A, groups))
+        return [dense] if X.shape[1] <= DENSE_FEATURES else in_memory(as_csr(plain(X), "X"), A, groups)
     inner = X.rows if isinstance(X, WithIntercept) else X
     assert isinstance(inner, (Dense, CSR))
     is_diagonal, options = _is_diagonal(inner) and inner.shape[1] > 0, []
@@ -198,6 +201,8 @@ def _sparse_if_diagonal(X: Rows) -> Rows:
     """A dense X without a row with two entries, as sparse rows; sparse rows without stored zeros."""
     if isinstance(X, WithIntercept):
         return WithIntercept(_sparse_if_diagonal(X.rows))
+    if isinstance(X, Repeated):
+        return X
     if isinstance(X, CSR):
         return _without_zeros(X)
     assert isinstance(X, Dense)

@@ -25,28 +25,30 @@ from __future__ import annotations
 
 # The sums, which are not in __all__, serve other files of this package.
 from ._generic import (  # noqa: F401
-    all_slopes,
+    balanced,
     check,
-    clip_to_domain,
     conjugate,
     curvature,
     curvatures,
     derivatives,
     domain,
     has_log_link,
-    mean_conjugate,
-    mean_value,
     pieces,
     prox,
     second,
+    sized,
     slope,
     takes_labels,
+    targets,
     value,
+    width,
 )
+from ._sums import all_slopes, clip_to_domain, entries, mean_conjugate, mean_value  # noqa: F401
 
 # The built-in losses: estimators and the command line take each of them by its name.
 from .log_link import Gamma as Gamma, NegativeBinomial as NegativeBinomial, Poisson as Poisson, Tweedie as Tweedie
 from .margin import Hinge as Hinge, Logistic as Logistic, SquaredHinge as SquaredHinge
+from .multinomial import Multinomial as Multinomial
 from .offsets import targets_alone, targets_with_offset, with_offset  # noqa: F401
 from .regression import (
     EpsilonInsensitive as EpsilonInsensitive,
@@ -54,9 +56,10 @@ from .regression import (
     Quantile as Quantile,
     Squared as Squared,
 )
+from .vectors import proxes, second_derivatives  # noqa: F401
 
 BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type))
 
 __all__ = ["check", "conjugate", "curvature", "domain", "has_log_link", "prox", "second", "slope"]
-__all__ += ["takes_labels", "value"]
+__all__ += ["takes_labels", "value", "width"]
 __all__ += [cls.__name__ for cls in BUILT_IN]

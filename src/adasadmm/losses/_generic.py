@@ -152,6 +152,45 @@ def has_log_link(loss) -> bool:
 
 
 @functools.singledispatch
+def width(loss) -> int:
+    """How many predictions the loss of a row takes: 1, or k for a loss of a vector of predictions.
+
+    For a wider loss, z, s and the targets y of a row are arrays of length k, and the functions that return such an
+    array for a scalar loss get one more argument to write it into: ``slope(loss, z, y, out)``,
+    ``prox(loss, z, tau, y, out)``, ``domain(loss, s, y, out)``, which writes the nearest point at which the conjugate
+    is finite, and ``second(loss, z, y, out)``, whose ``out`` is a k x k matrix.
+
+    Examples
+    --------
+    >>> from adasadmm import Hinge, losses
+    >>> losses.width(Hinge())
+    1
+    """
+    return 1
+
+
+@functools.singledispatch
+def sized(loss, y: np.ndarray | None):
+    """The loss with the width that these targets need, for a loss that does not know it yet; None: a source's."""
+    return loss
+
+
+@functools.singledispatch
+def targets(loss, y: np.ndarray) -> np.ndarray:
+    """The targets of each prediction, of shape (n, width), from one target for each row: by default all are equal."""
+    return np.repeat(y[:, None], width(loss), axis=1)
+
+
+@functools.singledispatch
+def balanced(loss, s: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+    """For a loss of several predictions: slopes near s, inside their domain, whose weighted sum over the rows is 0.
+
+    A duality gap needs them if the intercepts are free. None means that there is no special way to find them.
+    """
+    return None
+
+
+@functools.singledispatch
 def curvatures(loss, y: np.ndarray) -> np.ndarray:
     """The largest second derivative for each target."""
     implementation = curvature.dispatch(type(loss))
@@ -166,23 +205,6 @@ def _number_of_parameters(implementation: Callable) -> int:
 
 
 @compiled
-def mean_value(loss, z, y, c):
-    """``1/n sum_i c_i loss(z_i, y_i)``."""
-    total = 0.0
-    for i in range(len(z)):
-        if c[i] > 0.0:  # a row of weight 0 is absent, even where its loss is infinite
-            total += c[i] * value(loss, z[i], y[i])
-    return total / len(z)
-
-
-@compiled
-def all_slopes(loss, z, y, out):
-    """The slope at each prediction."""
-    for i in range(len(z)):
-        out[i] = slope(loss, z[i], y[i])
-
-
-@compiled
 def derivatives(loss, z, y, weight, slopes, seconds):
     """The slope and the second derivative at each prediction, times the weight of its row."""
     for i in range(len(z)):
@@ -191,23 +213,6 @@ def derivatives(loss, z, y, weight, slopes, seconds):
             seconds[i] = weight[i] * second(loss, z[i], y[i])
         else:
             slopes[i] = seconds[i] = 0.0
-
-
-@compiled
-def mean_conjugate(loss, s, y, c):
-    """``1/n sum_i c_i loss*(s_i, y_i)``."""
-    total = 0.0
-    for i in range(len(s)):
-        total += c[i] * conjugate(loss, s[i], y[i])
-    return total / len(s)
-
-
-@compiled
-def clip_to_domain(loss, s, y, low, high):
-    """Clip each ``s_i`` to its domain in place; write the domain's ends to ``low`` and ``high``."""
-    for i in range(len(s)):
-        low[i], high[i] = domain(loss, y[i])
-        s[i] = min(max(s[i], low[i]), high[i])
 
 
 @inlined

@@ -14,7 +14,8 @@ import numpy as np
 
 from .._core.jit import implementations, is_registered
 from ..linalg.matrices import as_part
-from ._generic import check, conjugate, domain, prox, slope, value
+from . import vector_gates
+from ._generic import check, conjugate, domain, prox, slope, value, width
 from .offsets import WithOffset
 
 __all__ = ["as_loss"]
@@ -32,7 +33,7 @@ _tried: set[tuple] = set()
 def as_loss(loss: Any, y: np.ndarray) -> Any:
     """A loss that can take these targets, its fields in the form that compiled code needs."""
     if isinstance(loss, WithOffset):
-        return WithOffset(as_loss(loss.wrapped, y["y"]))
+        return loss._replace(wrapped=as_loss(loss.wrapped, y["y"]))
     loss = as_part(loss, "loss")
     name = type(loss).__name__
     for function in (value, slope):
@@ -42,10 +43,14 @@ def as_loss(loss: Any, y: np.ndarray) -> Any:
                 f"register one with @adasadmm.losses.{function.__name__}.register({name})"
             )
     check(loss, y)
-    tried = implementations(loss, value, slope, prox, conjugate, domain)
+    tried, k = implementations(loss, value, slope, prox, conjugate, domain), width(loss)
     if tried not in _tried and not type(loss).__module__.startswith("adasadmm."):
-        for target in sorted({float(y[0]), float(np.min(y)), float(np.max(y))}) if len(y) else ():
-            _try_out(loss, target)
+        if k > 1:
+            for row in (y[:k], y[-k:]):
+                vector_gates.try_out(loss, row)
+        else:
+            for target in sorted({float(y[0]), float(np.min(y)), float(np.max(y))}) if len(y) else ():
+                _try_out(loss, target)
         _tried.add(tried)
     return loss
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core.jit import wrapper
 from ._generic import (
+    balanced,
     check,
     conjugate,
     curvatures,
@@ -21,9 +22,12 @@ from ._generic import (
     pieces,
     prox,
     second,
+    sized,
     slope,
     takes_labels,
+    targets,
     value,
+    width,
 )
 from .regression import EpsilonInsensitive, Huber, Quantile, Squared
 
@@ -39,26 +43,35 @@ class WithOffset(NamedTuple):
     wrapped: Any
 
 
+class VectorWithOffset(WithOffset):
+    """The same for a loss of several predictions: z, and what the functions return, are arrays."""
+
+    __slots__ = ()
+
+
 wrapper(WithOffset)
+wrapper(VectorWithOffset)
 
 
 def with_offset(loss: Any) -> Any:
     """The form of a loss that takes the targets of `targets_with_offset`."""
-    return loss if isinstance(loss, OF_RESIDUAL) else WithOffset(loss)
+    if isinstance(loss, OF_RESIDUAL):
+        return loss
+    return WithOffset(loss) if width(loss) == 1 else VectorWithOffset(loss)
 
 
 def targets_with_offset(loss: Any, y: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """Targets and offsets in one array, for a loss that `with_offset` has returned."""
     if not isinstance(loss, WithOffset):
         return y - offset
-    targets = np.empty(len(y), dtype=TARGET)
-    targets["y"], targets["offset"] = y, offset
-    return targets
+    both = np.empty(len(y), dtype=TARGET)
+    both["y"], both["offset"] = y, offset
+    return both
 
 
-def targets_alone(targets: np.ndarray) -> np.ndarray:
+def targets_alone(both: np.ndarray) -> np.ndarray:
     """The targets without offsets, if they are records."""
-    return targets if targets.dtype.names is None else targets["y"]
+    return both if both.dtype.names is None else both["y"]
 
 
 @value.register
@@ -119,3 +132,61 @@ def takes_labels_with_offset(loss: WithOffset) -> bool:
 @has_log_link.register
 def has_log_link_with_offset(loss: WithOffset) -> bool:
     return has_log_link(loss.wrapped)
+
+
+@width.register
+def width_with_offset(loss: WithOffset) -> int:
+    return width(loss.wrapped)
+
+
+@sized.register
+def sized_with_offset(loss: WithOffset, y):
+    return loss._replace(wrapped=sized(loss.wrapped, y))
+
+
+@balanced.register
+def balanced_with_offset(loss: WithOffset, s, targets, weight):
+    return balanced(loss.wrapped, s, targets["y"], weight)
+
+
+@targets.register
+def targets_of_wrapped(loss: WithOffset, y):
+    return targets(loss.wrapped, y)
+
+
+# --- a loss of several predictions -----------------------------------------------------------------------------------
+
+
+@value.register
+def value_with_offsets(loss: VectorWithOffset, z, target):
+    return value(loss.wrapped, z + target["offset"], target["y"])
+
+
+@slope.register
+def slope_with_offsets(loss: VectorWithOffset, z, target, out):
+    slope(loss.wrapped, z + target["offset"], target["y"], out)
+
+
+@second.register
+def second_with_offsets(loss: VectorWithOffset, z, target, out):
+    second(loss.wrapped, z + target["offset"], target["y"], out)
+
+
+@prox.register
+def prox_with_offsets(loss: VectorWithOffset, z, tau, target, out):
+    prox(loss.wrapped, z + target["offset"], tau, target["y"], out)
+    for c in range(len(out)):
+        out[c] -= target["offset"][c]
+
+
+@conjugate.register
+def conjugate_with_offsets(loss: VectorWithOffset, s, target):
+    total = conjugate(loss.wrapped, s, target["y"])
+    for c in range(len(s)):
+        total -= s[c] * target["offset"][c]
+    return total
+
+
+@domain.register
+def domain_with_offsets(loss: VectorWithOffset, s, target, out):
+    domain(loss.wrapped, s, target["y"], out)

@@ -1,4 +1,4 @@
-"""The demo: the paper's algorithms on two data sets of scikit-learn, and the effect of a graph on the weights."""
+"""The demo: planted weights found with and without a graph, and the paper's algorithms on two data sets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from .. import datasets, graphs
@@ -18,10 +19,10 @@ from ..metrics import Full
 from ..penalties import L1
 from ..problem import Problem
 from ..solvers import ADMM, ALM, SADMM, AdaSADMM, Solver
-from .report.showcase import Line, WeightMap
+from .report.showcase import Line, Recovery, WeightMap
 from .settings import POINTS_AN_EPOCH, TEST_PART
 
-__all__ = ["STAGES", "Stage", "lines", "solvers", "weight_maps"]
+__all__ = ["STAGES", "Stage", "lines", "recovery", "solvers", "weight_maps"]
 
 
 class Stage(NamedTuple):
@@ -38,6 +39,10 @@ STAGES = {
 }
 STRENGTH = 0.003  # of the graph penalty in the weight maps
 SPLITS = 10  # the test errors of the weight maps are means over this many splits
+SIDE = 16  # pixels a side of the planted image
+ROWS, FRESH, DRAWS = 300, 2000, 3  # rows to learn from, rows to test on, and draws over which accuracies are means
+HELD_OUT = np.arange(ROWS) % 3 == 0  # choose the strengths
+NOISE = 0.3  # in standard deviations of the score
 
 
 def solvers(stage: Stage) -> dict[str, Solver]:
@@ -82,6 +87,47 @@ def _problem(name: str) -> tuple[Problem, np.ndarray, np.ndarray]:
     edges = graphs.grid(8, 8) if name == "digits" else graphs.glasso(X).edges
     A = graphs.incidence(edges, d=d)
     return Problem(X, y, loss=Hinge(), penalty=L1(1 / n), A=A, gamma=1 / n), X_test, y_test
+
+
+def planted(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return random images, noisy labels, and the weight of each pixel: a square of 1 and a disc of -1 on 0."""
+    rng = np.random.default_rng(seed)
+    weights = np.zeros((SIDE, SIDE))
+    weights[2:8, 2:8] = 1.0
+    row, column = np.mgrid[:SIDE, :SIDE]
+    weights[(row - 11) ** 2 + (column - 10.5) ** 2 <= 12] = -1.0
+    X = rng.normal(size=(ROWS + FRESH, SIDE * SIDE))
+    score = X @ weights.ravel()
+    return X, np.where(score + NOISE * score.std() * rng.normal(size=len(score)) > 0.0, 1, -1), weights
+
+
+def recovery() -> Recovery:
+    """Fit planted weights with L1, ridge and the grid; strengths are chosen on a third of the rows."""
+    grid = ("grid", SIDE, SIDE)
+    models: dict[str, tuple[Any, Any]] = {
+        "L1": (
+            np.geomspace(0.03, 3.0, 5),
+            lambda C: LogisticRegression(l1_ratio=1.0, solver="liblinear", C=C, random_state=0),
+        ),
+        "ridge": (np.geomspace(0.01, 10.0, 5), lambda l2: GraphGuidedClassifier(grid, alpha=0.0, l2=l2, solver=ALM())),
+        "grid": (np.geomspace(0.006, 0.1, 5), lambda alpha: GraphGuidedClassifier(grid, alpha=alpha, solver=ALM())),
+    }
+    accuracies: dict[str, list[float]] = {name: [] for name in models}
+    shown: dict[str, list[float]] = {}
+    for seed in range(DRAWS):
+        X, y, truth = planted(seed)
+        rows, labels = X[:ROWS], y[:ROWS]
+        for name, (strengths, make) in models.items():
+            scores = [
+                make(one).fit(rows[~HELD_OUT], labels[~HELD_OUT]).score(rows[HELD_OUT], labels[HELD_OUT])
+                for one in strengths
+            ]
+            model = make(strengths[int(np.argmax(scores))]).fit(rows, labels)
+            accuracies[name].append(float(model.score(X[ROWS:], y[ROWS:])))
+            if seed == 0:
+                shown[name] = model.coef_[0].tolist()
+    means = {name: float(np.mean(values)) for name, values in accuracies.items()}
+    return Recovery((SIDE, SIDE), truth.ravel().tolist(), shown, means)
 
 
 def weight_maps() -> Iterator[WeightMap]:

@@ -31,7 +31,7 @@ _IRRELEVANT = {
     "registry.py",
     "theory.py",
     "models.py",
-    "_progress.py",
+    "progress.py",
     "demo.py",
     "bench.py",
     "peers.py",

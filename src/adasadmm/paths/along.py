@@ -140,7 +140,7 @@ def solutions(problem: Problem, alphas: Iterable[float], solver: str | Solver, e
             in_turn = itertools.islice(in_turn, 1)
         attempts = Attempts(effort.tol)
         if few is not None:
-            found = few.result(current, effort.tol, effort.settings(ProximalNewton()))
+            found = few.result(current, effort.tol)
             if found is not None:
                 before = found
                 yield Solution(current, found, FEW_CLUSTERS, reached=True)

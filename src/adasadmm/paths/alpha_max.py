@@ -8,15 +8,18 @@ import scipy.sparse as sp
 from .._core.threads import one_blas_thread
 from .._solve import solve
 from ..certificates import duality
+from ..certificates.contraction import stands_alone_at_the_end
 from ..certificates.trace import Result
 from ..linalg.clusters import clusters_of, null_space
-from ..linalg.matrices import as_rows, plain, to_scipy
+from ..linalg.matrices import Repeated, Rows, WithIntercept, as_csr, as_rows, not_repeated, plain, to_scipy
+from ..linalg.selections import combined_columns
 from ..penalties import L1, GroupL2, Zero, parts_of
 from ..problem import Problem
-from ..solvers import ADMM, ALM, Solver, check_fits
+from ..solvers import ADMM, ALM, ProximalNewton, check_fits
 
 __all__ = ["alpha_max"]
 
+MOST_EDGES = 4  # for each coefficient, with which the Laplacian of a graph has a sparse factor
 MARGIN = 1.0 + 1e-4  # at the bound itself, rounding decides which coefficients are 0
 
 
@@ -27,15 +30,15 @@ def alpha_max(problem: Problem) -> float:
     The problem in a basis of these points is small: for a graph, it has one coefficient for each connected component.
     At its solution w, with loss slopes s, the optimality condition of the full problem is ``A'theta = r`` with
     ``r = X'(c s)/n + gamma w`` and ``|theta_k| <= alpha weights_k``, or ``|theta_g| <= alpha weights_g`` for a group.
-    Any solution theta shows that everything is fused for the largest of these ratios; LSQR gives the one of least norm.
+    Any solution theta shows that everything is fused for the largest of these ratios; we take the one of least norm.
     """
     A, starts = _penalised(problem)
     steps = _staircase(A)
-    basis = null_space(A) if steps is None else sp.csr_array(_polynomials(A, steps))
+    basis = _null_space(A, problem.outputs) if steps is None else sp.csr_array(_polynomials(A, steps))
     w, slopes = np.zeros(problem.d), duality.slopes(problem, np.zeros(problem.n))
     if basis.shape[1]:
         fused = problem.replaced(
-            rows=problem.rows._replace(X=as_rows(plain(problem.rows.X) @ basis)),
+            rows=problem.rows._replace(X=_combined(problem.rows.X, basis)),
             penalty=Zero(),
             A=np.zeros((0, basis.shape[1])),
             b=None,
@@ -45,21 +48,55 @@ def alpha_max(problem: Problem) -> float:
         w, slopes = basis @ result.w, result.run.dual_point()[0]
     rest = duality.data_pull(problem, slopes) + problem.gamma * w
     if steps is None:
-        theta = sp.linalg.lsqr(A.T.tocsr(), rest, atol=1e-10, btol=1e-10)[0]
+        theta = _least_norm(A, rest)
     else:
         theta = sp.linalg.spsolve_triangular(A[:, steps].T.tocsr(), rest[steps], lower=True)
     ratios = np.sqrt(np.add.reduceat(theta * theta, starts)) if len(starts) else np.zeros(0)
     return MARGIN * float(np.max(ratios, initial=np.finfo(float).tiny))
 
 
+def _null_space(A: sp.csr_array, outputs: int) -> sp.csr_array:
+    """A basis of the null space; the same for each output, if A is."""
+    once = not_repeated(as_csr(A, "A"), outputs) if outputs > 1 else None
+    return null_space(A) if once is None else sp.csr_array(sp.kron(null_space(to_scipy(once)), sp.eye_array(outputs)))
+
+
+def _combined(X: Rows, basis: sp.csr_array) -> Rows:
+    """``X basis``, in the form that X has if that is possible."""
+    once = not_repeated(as_csr(basis, "basis"), X.times) if isinstance(X, Repeated) else None
+    if not isinstance(X, Repeated) or once is None:
+        return as_rows(plain(X) @ basis)
+    members = to_scipy(once)
+    if isinstance(X.rows, WithIntercept) and not stands_alone_at_the_end(members):
+        return Repeated(as_rows(plain(X.rows) @ members), X.times)
+    return Repeated(combined_columns(X.rows, members), X.times)
+
+
+def _least_norm(A: sp.csr_array, rest: np.ndarray) -> np.ndarray:
+    """The theta of least norm with ``A'theta = rest``: along a sparse graph by its Laplacian, else by LSQR.
+
+    The entries of ``rest`` sum to 0 over each component, so that one of its coefficients may be tied to 0.
+    """
+    found = clusters_of(A)
+    if found is None or A.shape[0] > MOST_EDGES * A.shape[1]:
+        return sp.linalg.lsqr(A.T.tocsr(), rest, atol=1e-10, btol=1e-10)[0]
+    laplacian = sp.csc_array(A.T @ A)
+    loose = np.setdiff1d(np.arange(found.number), found.single)
+    tied = np.zeros(A.shape[1])
+    tied[np.unique(found.label, return_index=True)[1][loose]] = 1.0
+    scale = laplacian.diagonal().max(initial=0.0) or 1.0
+    return A @ sp.linalg.spsolve(laplacian + sp.diags_array(scale * tied, format="csc"), rest)
+
+
 def _solved(problem: Problem) -> Result:
     """The solution without a penalty; its slopes should be accurate, because higher differences sum their errors."""
-    solver: Solver = ALM()
-    try:
-        check_fits(solver, problem)
-    except (TypeError, ValueError):
-        solver = ADMM()
-    return solve(problem, solver, tol=1e-10 if isinstance(solver, ALM) else 1e-6, epochs=100)
+    for solver in (ALM(), ProximalNewton()):
+        try:
+            check_fits(solver, problem)
+        except (TypeError, ValueError):
+            continue
+        return solve(problem, solver, tol=1e-10, epochs=100)
+    return solve(problem, ADMM(), tol=1e-6, epochs=100)
 
 
 def _penalised(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:
@@ -85,7 +122,9 @@ def _penalised(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:
         count += len(order)
     if not found:
         raise ValueError("alphas must be a list of numbers: only L1 and GroupL2 penalties have a largest strength")
-    return sp.vstack(found, format="csr"), np.concatenate(starts).astype(int)
+    stacked = sp.vstack(found, format="csr")
+    stacked.sort_indices()  # a product leaves them in any order, and `_staircase` asks for the first of each row
+    return stacked, np.concatenate(starts).astype(int)
 
 
 def _staircase(A: sp.csr_array) -> np.ndarray | None:

@@ -4,6 +4,8 @@ In memory, all methods but the stochastic ones solve a Newton system in each ste
 shape (`linalg.systems`). They differ in how many steps they need, and in what a step costs beside the system:
 
 - where X is diagonal, the direct methods need none or a few;
+- where X falls into blocks of columns, one for each node of a network, and A couples the blocks, ADMM with copies of
+  the coefficients has a system for each block instead of one for all;
 - for large sparse data with a ridge and a penalty along chains, dual coordinate ascent needs none;
 - the interior-point method needs 7 to 30, with all rows in the matrix;
 - the augmented Lagrangian method needs 20 to 100, but only with the rows at which the loss has curvature, or a sample
@@ -17,10 +19,15 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from .. import losses
 from .._core.jit import is_registered
 from ..certificates.trace import Result
-from ..linalg.systems import pass_cost
+from ..linalg.block_systems import block_starts, entries_of_inverses
+from ..linalg.matrices import CSR, size
+from ..linalg.systems import PASS, pass_cost
+from ..penalties import GroupL2
 from ..problem import Problem
 from ..registry import SOLVERS, Tuning
 from ..solvers import (
@@ -33,6 +40,7 @@ from ..solvers import (
     AlternatingChains,
     BandedIPM,
     ChainDP,
+    ConsensusADMM,
     DualGradient,
     ProximalNewton,
     SoftThreshold,
@@ -54,6 +62,13 @@ MANY_ROWS_KINKED, MANY_ROWS_SMOOTH = 4, 50
 FEW_PASSES = 150
 CONTINUED = 100  # iterations of a solver that follows one that missed tol
 MOST_FLOPS = 2e11  # of one factorisation: above, methods that factor nothing are tried first
+# Of a loss of several predictions: iterations of the proximal Newton method, systems that it solves in each, iterations
+# of ADMM, and multiplications that a prox costs for each prediction.
+NEWTON_STEPS, INNER_STEPS, ADMM_STEPS, PROX = 8.0, 15.0, 150.0, 200.0
+EXACTNESS = 4.0  # how much longer a method may take that shows which coefficients are equal
+# Coordinates above which Newton's system of a network is not even analysed; below, the costs of runs are compared.
+LARGE_NETWORK = 20_000
+STEPS_OF_IPM, STEPS_OF_CONSENSUS = 12, 150
 MOST_DIFFICULTY = 10.0  # of dual coordinate ascent on a smooth loss: above, IPM is faster
 
 DIRECT = (
@@ -145,12 +160,18 @@ def _on_workers(problem: Problem, tuning: Tuning) -> Choice:
 
 def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     """All that may be run, the best first."""
+    if losses.width(problem.loss) > 1:
+        yield from _of_vectors(problem)
+        yield Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")
+        return
     shape = f"{problem.n} rows and {problem.d} features"
     smooth = is_registered(losses.curvature, problem.loss) or is_registered(losses.second, problem.loss)
     yield from (Choice(*choice) for choice in (*DIRECT, *THRESHOLDED))
     if not is_registered(losses.prox, problem.loss) and not smooth:
         yield Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")
         return
+    if _is_large_network(problem):
+        yield Choice(ConsensusADMM(), f"X falls into blocks, whose {problem.d} coefficients only the penalty couples")
     many = (MANY_ROWS_SMOOTH if smooth else MANY_ROWS_KINKED) * problem.d
     if problem.n > many and not isinstance(problem.loss, losses.Squared) and not _is_cheap_for_ipm(problem):
         if problem.d > MOST_FEATURES:
@@ -169,6 +190,32 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     yield Choice(IPM(), f"{shape} make a small Newton system, {how}")
     if problem.diagonal is None or not _accepts(IPM(), problem):  # else ALM takes long, and does not get further
         yield Choice(ALM(), "IPM does not take this loss or penalty, or missed tol")
+
+
+def _of_vectors(problem: Problem) -> list[Choice]:
+    """The methods for a loss of several predictions, by counted cost; the first one also shows exact structure."""
+    k = losses.width(problem.loss)
+    n, d = problem.n / k, problem.d / k
+    newton = NEWTON_STEPS * (k * k / 2.0 * n * d * d + INNER_STEPS * problem.d**3 / 6.0)
+    admm = n * d * d / 2.0 + ADMM_STEPS * (2.0 * pass_cost(problem.rows.X) + PROX * problem.n + d * d * k)
+    shape = f"{problem.terms} rows, {d:.0f} features and {k} outputs"
+    found = [
+        Choice(ProximalNewton(), f"{shape} make a small Newton system"),
+        Choice(ADMM(), f"{shape} take one factorisation and many cheap passes"),
+    ]
+    return found if newton <= EXACTNESS * admm else found[::-1]
+
+
+def _is_large_network(problem: Problem) -> bool:
+    """Whether X falls into blocks that only differences couple, and ADMM with copies costs less than IPM."""
+    X = problem.rows.X
+    if not isinstance(X, CSR) or problem.d <= MOST_FEATURES or not _accepts(ConsensusADMM(), problem):
+        return False
+    widths = np.diff(block_starts(X))
+    if not isinstance(problem.penalty, GroupL2) and np.sum(widths > 1) < 2:
+        return False
+    iteration = 2.0 * PASS * size(X) + entries_of_inverses(X) + PASS * size(problem.A)
+    return problem.d > LARGE_NETWORK or STEPS_OF_CONSENSUS * iteration < STEPS_OF_IPM * problem.system.flops
 
 
 def _is_cheap_for_ipm(problem: Problem) -> bool:

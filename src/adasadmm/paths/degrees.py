@@ -24,7 +24,8 @@ from .._core.jit import is_registered, unwrapped
 from .._core.threads import one_blas_thread
 from ..linalg import products
 from ..linalg.clusters import clusters_of, null_space
-from ..linalg.matrices import CSR, Rows, WithIntercept, as_rows, combined_columns, plain, to_scipy
+from ..linalg.matrices import CSR, Rows, WithIntercept, as_rows, plain, to_scipy
+from ..linalg.selections import combined_columns
 from ..problem import Problem
 
 __all__ = ["degrees_of_freedom", "zero_rows"]
@@ -103,8 +104,10 @@ def _why_not(problem: Problem) -> str:
     if problem.source is not None:
         return "the rows are in a source, and the degrees of freedom need them in memory"
     loss = unwrapped(problem.loss)
+    if losses.width(problem.loss) > 1:
+        return f"the degrees of freedom are not known for {type(loss).__name__}, a loss of several predictions"
     if not is_registered(losses.second, problem.loss) or isinstance(loss, (losses.Huber, losses.SquaredHinge)):
-        return f"{type(loss).__name__} is no likelihood"
+        return f"{type(loss).__name__} is not a likelihood"
     for part, _ in penalties.parts_of(problem.penalty, problem.p):
         if not isinstance(part, (*SMOOTH, *KINKED, *FEASIBLE)):
             return f"the second derivative of the penalty {type(part).__name__} is not known"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from .. import losses
 from .._core.threads import one_blas_thread
 from .._solve import solve
 from ..certificates.contraction import contracted
@@ -27,14 +28,14 @@ def with_exact_structure(problem: Problem, result: Result, tol: float) -> tuple[
     another run, on the clusters.
     """
     solver, found = result.run.solver, result.run.certify()
-    if not solver.exact_v:
+    if not solver.exact_v and not (solver.uses_all_rows and losses.width(problem.loss) > 1):
         return result, False
     if found.primal_residual == 0.0:  # v is A w itself
         return result, True
     fused = fuse(problem, result, tol)
     if fused is not result or not found.relative_gap <= tol:
         return fused, fused is not result
-    goal = FURTHER * found.relative_gap
+    goal = FURTHER * max(found.relative_gap, 0.0)  # rounding may make it negative
     further = solve(problem, solver, start=result, tol=goal, epochs=MOST_ITERATIONS)
     for attempt in (fuse, _on_clusters):
         fused = attempt(problem, further, tol)

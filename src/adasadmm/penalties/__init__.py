@@ -30,6 +30,7 @@ from .norms import (
     L2Squared as L2Squared,
     Zero as Zero,
 )
+from .outputs import for_outputs
 from .sets import (  # noqa: F401
     SEPARABLE_SETS,
     SETS,
@@ -42,5 +43,5 @@ from .stack import PENALTIES, Part, Stack as Stack, groups_of, linked, nearest, 
 
 BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type) and cls is not Part)
 
-__all__ = ["check", "conjugate", "domain", "dual_prox_at", "prox", "prox_at", "value", "violation"]
+__all__ = ["check", "conjugate", "domain", "dual_prox_at", "for_outputs", "prox", "prox_at", "value", "violation"]
 __all__ += [cls.__name__ for cls in BUILT_IN]

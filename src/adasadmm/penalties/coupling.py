@@ -32,6 +32,8 @@ class GeneralB(NamedTuple):
 
 def v_step(penalty: Any, B: CSR | None, p: int) -> tuple[NegativeIdentity | GeneralB, Any, float]:
     """B and the penalty of p coordinates for the loop, and the factor of tau in the penalty's prox."""
+    if B is None and not isinstance(penalty, Stack):
+        return NegativeIdentity(), penalty, 1.0
     parts = parts_of(penalty, p)
     if B is None:
         found = [1.0] * len(parts)

@@ -19,6 +19,7 @@ from .alternating_chains import AlternatingChains as AlternatingChains
 from .banded_ipm import BandedIPM as BandedIPM
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver, check_fits
 from .chain_dp import ChainDP as ChainDP
+from .consensus_admm import ConsensusADMM as ConsensusADMM
 from .dual_gradient import DualGradient as DualGradient
 from .ipm import IPM as IPM
 from .oadmm import OADMM as OADMM

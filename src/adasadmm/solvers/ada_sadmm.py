@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import ClassVar
 
 from .. import metrics
 from .._core.jit import is_registered
@@ -31,8 +32,8 @@ class AdaSADMM(Solver):
     a : float, default=1.0
         Added to the diagonal of the metric; with ``eta="auto"`` in units of the first non-zero gradient.
     beta : float or "auto", default=1.0
-        The weight of the constraint. "auto" is the square of the largest entry of the first non-zero gradient, over the
-        loss at the start: 1 for a hinge loss and features of size 1.
+        The weight of the constraint. "auto" is a tenth of the square of the largest entry of the first non-zero
+        gradient, over the loss at the start: 0.1 for a hinge loss and features of size 1.
     w_step : {"linearized", "exact"}, default="linearized"
         "linearized" replaces ``beta A'A`` by a diagonal majoriser, so that the w-step needs no linear solve.
     batch_size : int or "auto", default=1
@@ -68,6 +69,8 @@ class AdaSADMM(Solver):
     w_step: str = "linearized"
     batch_size: int | str = 1
     average: str = "uniform"
+
+    takes_vector_losses: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.metric, str):

@@ -23,12 +23,14 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 
+from .. import losses
 from .._core.jit import compiled
 from .._core.machine import memory
 from ..algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
 from ..certificates import BestDual, certify
 from ..certificates.trace import Certificate
-from ..linalg import products
+from ..linalg import matrices, products
+from ..linalg.matrices import CSR
 from ..linalg.rows import row_dot
 from ..problem import Problem
 from ..sources._calls import Memory
@@ -38,6 +40,7 @@ from .admm_rows import (
     SlopesOfDuals,
     at_version,
     gram_of_rows,
+    has_equal_outputs,
     pass_over_rows,
     pass_rows,
     pull_of_rows,
@@ -49,7 +52,7 @@ from .admm_rows import (
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .work import Iterations, Work
 
-__all__ = ["ADMM", "BatchRun"]
+__all__ = ["ADMM", "BatchRun", "balanced_by"]
 
 FIRST_BETA = 0.01
 BALANCED_AT = (10, 17, 28, 46, 75, 122, 198, 321)
@@ -89,6 +92,7 @@ class ADMM(Solver):
     beta: float | str = "auto"
     relax: float = 1.6
 
+    takes_vector_losses: ClassVar[bool] = True
     uses_all_rows: ClassVar[bool] = True
     knows_gap: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
@@ -136,7 +140,8 @@ class BatchRun(Run):
         self._prepare()
 
     def _prepare(self) -> None:
-        d, m = self.problem.d, self.problem.m
+        A, self.times = self._once()
+        d = self.problem.d // self.times
         need, have = 4 * 8 * d**2, memory()
         if need > 0.8 * have:
             raise ValueError(
@@ -144,14 +149,31 @@ class BatchRun(Run):
                 f"machine has {have / 2**30:.1f} GiB; use AdaSADMM()"
             )
         self.data_gram = np.zeros((d, d))
-        for found in self.problem.each(gram_of_rows, self.problem.n):
+        for found in self.problem.each(gram_of_rows, self.problem.n, self.times > 1):
             self.data_gram += found
-        self.constraint_gram = products.gram(self.problem.A, np.ones(m))
-        self.rows_pull = np.zeros(d)  # X'C(z - u)
+        self.constraint_gram = products.gram(A, np.ones(A.shape[0]))
+        self.rows_pull = np.zeros(self.problem.d)  # X'C(z - u)
         self.rows_pull[:] = _total(self._rows(pull_of_rows))
         self._factorise()
-        nothing = np.empty((3, d))  # compile outside the clock
-        pass_over_rows(ProxStep(self.problem.loss, 1.0, 1.0), self.problem.first_rows, *nothing[:1], *nothing, 0, 0)
+        self._compile()
+
+    def _once(self) -> tuple[CSR, int]:
+        """A for one output, and the number of outputs that share the matrix of the w-step."""
+        problem, k = self.problem, self.problem.outputs
+        once = matrices.not_repeated(problem.A, k) if k > 1 else None
+        ridge = problem.gamma.reshape(-1, k)
+        if once is None or (ridge != ridge[:, :1]).any() or not all(problem.each(has_equal_outputs)):
+            return problem.A, 1
+        return once, k
+
+    def _compile(self) -> None:
+        """Compile outside the clock."""
+        nothing, loss = np.empty((3, self.problem.d)), self.problem.loss
+        first = self.problem.first_rows
+        if (k := losses.width(loss)) > 1:
+            losses.proxes(loss, *nothing[:2], 1.0, first.y, k, 0, 0)
+        else:
+            pass_over_rows(ProxStep(loss, 1.0, 1.0), first, *nothing[:1], *nothing, 0, 0)
         constraint_steps(self.model, self.beta, 1.0, copy.deepcopy(self.iterates))
 
     # --- one iteration -----------------------------------------------------------------------------------------------
@@ -174,8 +196,10 @@ class BatchRun(Run):
     def _argmin_w(self) -> None:
         iterates, problem = self.iterates, self.problem
         dual = iterates.theta - self.beta * (problem.times_B(iterates.v) - problem.b)
-        rhs = self.beta_z / problem.n * self.rows_pull + problem.times_A_transposed(dual) + self.hold * iterates.w
-        iterates.w[:] = scipy.linalg.cho_solve(self.factor, rhs * self.scale, check_finite=False) * self.scale
+        rhs = self.beta_z / problem.n * self.rows_pull + problem.times_A_transposed(dual)
+        rhs = rhs.reshape(-1, self.times) + self.hold * iterates.w.reshape(-1, self.times)
+        solution = scipy.linalg.cho_solve(self.factor, rhs * self.scale, check_finite=False) * self.scale
+        iterates.w[:] = solution.reshape(-1)
 
     def _pass(self) -> None:
         """The pass over all rows; ``X'C(z - u)`` is added up in the order of the blocks."""
@@ -206,12 +230,12 @@ class BatchRun(Run):
     def _factorise(self) -> None:
         """Factor the matrix of the w-step, scaled to a unit diagonal: features may differ by many decades."""
         matrix = self.beta_z * self.data_gram + self.beta * self.constraint_gram
-        matrix[np.diag_indices_from(matrix)] += self.problem.gamma
+        matrix[np.diag_indices_from(matrix)] += self.problem.gamma[:: self.times]
         size = np.diag(matrix).copy()
         size[size == 0.0] = 1.0
-        self.hold = HOLD * size
-        self.scale = 1.0 / np.sqrt(size)
-        matrix *= np.outer(self.scale, self.scale)
+        self.hold = HOLD * size[:, None]
+        self.scale = 1.0 / np.sqrt(size)[:, None]
+        matrix *= self.scale * self.scale.T
         matrix[np.diag_indices_from(matrix)] += HOLD
         self.factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
 
@@ -223,10 +247,10 @@ class BatchRun(Run):
         """
         problem, iterates = self.problem, self.iterates
         apart, of_Xw, of_z, of_turn, of_u = np.sqrt(_total(self._rows(squares_of_rows, iterates.w)))
-        rows_factor = _factor(apart, (of_Xw, of_z), of_turn, of_u)
+        rows_factor = balanced_by(apart, (of_Xw, of_z), of_turn, of_u)
         Aw, Bv = problem.times_A(iterates.w), problem.times_B(iterates.v)
         turn = self.beta * problem.times_B(iterates.v - self.v_before)
-        constraint_factor = _factor(
+        constraint_factor = balanced_by(
             _norm(Aw + Bv - problem.b), tuple(map(_norm, (Aw, Bv, problem.b))), _norm(turn), _norm(iterates.theta)
         )
         if self.solver.beta != "auto":
@@ -314,7 +338,7 @@ class BatchRun(Run):
         return fork
 
 
-def _factor(primal: float, sizes: tuple[float, ...], dual: float, dual_size: float) -> float:
+def balanced_by(primal: float, sizes: tuple[float, ...], dual: float, dual_size: float) -> float:
     """The factor for a beta: the square root of the ratio of the relative residuals, within limits."""
     relative_primal = primal / max(*sizes, TINY)
     relative_dual = dual / max(dual_size, TINY)

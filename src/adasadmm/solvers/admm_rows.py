@@ -16,6 +16,7 @@ from .. import losses
 from .._core.jit import compiled
 from .._core.threads import side_by_side
 from ..linalg import products
+from ..linalg.matrices import Repeated
 from ..linalg.rows import add_row, row_dot
 from ..problem import Block
 
@@ -24,6 +25,7 @@ __all__ = [
     "SlopesOfDuals",
     "at_version",
     "gram_of_rows",
+    "has_equal_outputs",
     "pass_over_rows",
     "pass_rows",
     "pull_of_rows",
@@ -61,6 +63,10 @@ def start_rows(block: Block, rows: dict, w: np.ndarray) -> bool:
 
 def pass_rows(block: Block, rows: dict, loss: tuple, relax: float, w: np.ndarray, beta_z: float) -> np.ndarray:
     """The pass over a block; returns what it pulls at w."""
+    rows["z_before"] = rows["z"].copy()
+    rows["version"] += 1
+    if losses.width(loss) > 1:
+        return pass_of_vectors(block, rows, ProxStep(loss, float(beta_z), float(relax)), w)
     step = ProxStep(loss, float(beta_z), float(relax))
 
     def over(piece: slice) -> np.ndarray:
@@ -68,10 +74,21 @@ def pass_rows(block: Block, rows: dict, loss: tuple, relax: float, w: np.ndarray
         pass_over_rows(step, block, w, rows["z"], rows["u"], out, piece.start, piece.stop)
         return out
 
-    rows["z_before"] = rows["z"].copy()
-    pulls = side_by_side(over, products.pieces(block.X))
-    rows["version"] += 1
-    return functools.reduce(np.add, pulls)
+    return functools.reduce(np.add, side_by_side(over, products.pieces(block.X)))
+
+
+def pass_of_vectors(block: Block, rows: dict, step: ProxStep, w: np.ndarray) -> np.ndarray:
+    """The same for a loss of several predictions, with products of matrices by BLAS."""
+    z, u, k = rows["z"], rows["u"], losses.width(step.loss)
+    products.product(block.X, w, Xw := np.empty_like(z))
+    z *= 1.0 - step.relax
+    z += step.relax * Xw
+
+    def over(piece: slice) -> None:
+        losses.proxes(step.loss, z, u, 1.0 / step.beta_z, block.y, k, piece.start, piece.stop)
+
+    side_by_side(over, products.pieces(block.X))
+    return pull_of_rows(block, rows)
 
 
 def scale_rows(block: Block, rows: dict, factor: float) -> np.ndarray:
@@ -87,8 +104,19 @@ def pull_of_rows(block: Block, rows: dict) -> np.ndarray:
     return pull
 
 
-def gram_of_rows(block: Block, rows: dict, n: int) -> np.ndarray:
+def gram_of_rows(block: Block, rows: dict, n: int, once: bool) -> np.ndarray:
+    """``X'CX/n``, or that of a single output if all have the same: ``once``."""
+    if once and isinstance(block.X, Repeated):
+        return products.gram(block.X.rows, block.c[:: block.X.times] / n)
     return products.gram(block.X, block.c / n)
+
+
+def has_equal_outputs(block: Block, rows: dict) -> bool:
+    """Whether all outputs of a row have the same features and the same weight."""
+    if not isinstance(block.X, Repeated):
+        return False
+    weights = block.c.reshape(-1, block.X.times)
+    return bool((weights == weights[:, :1]).all())
 
 
 def squares_of_rows(block: Block, rows: dict, w: np.ndarray) -> np.ndarray:

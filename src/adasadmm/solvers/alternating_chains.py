@@ -20,7 +20,7 @@ from .direct import DirectRun, refuse, why_not
 from .dual_ascent import Ascent
 from .graph_cuts import CutMethod, needs_cuts
 from .graph_nodes import GraphMethod, why_not_graph
-from .lattice import lattice_of
+from .lattice import is_lattice, lattice_of
 
 __all__ = ["AlternatingChains"]
 
@@ -68,7 +68,7 @@ class AlternatingChains(Solver):
     def fits(problem: Problem) -> str:
         """Why the method cannot solve a problem; empty if it can."""
         reason = why_not(problem)
-        if not reason and (not problem.m or lattice_of(problem) is None):
+        if not reason and (not problem.m or not is_lattice(problem)):
             reason = "the rows of A are no differences along a few families of disjoint paths"
         return reason or why_not_graph(problem)
 

@@ -19,12 +19,12 @@ from ..certificates.trace import Certificate
 from ..linalg import banded
 from ..linalg.matrices import CSR, Dense, to_scipy
 from ..problem import Problem
-from . import banded_steps, ipm_steps
-from .banded_steps import Iterate
+from . import banded_steps as steps, ipm_steps
+from .banded_edges import KEPT, T, edges_of
+from .banded_rows import rows_of
 from .base import Point, Run, Slopes, Solver
 from .box_terms import loss_pieces
 from .direct import DirectRun, limits_of, refuse
-from .ipm import FIRST_GAP
 from .ipm_units import units_of
 from .work import Work
 
@@ -38,11 +38,12 @@ SMALL, FLOOR, AT_FLOOR = (
     0.01,
     2,
 )  # or, if it is small, and mostly rounding errors of the other conditions, in these
+TINY = 1e-12  # of the loss at 0: the least objective that the gap is relative to
 EPS, PART = np.finfo(float).eps, 100.0
 ROUNDING = (
     "A w has rounding errors that cost about {:.1e}: in double precision the penalty is too strong for a smaller gap"
 )
-TINY = 1e-12  # of the loss at 0: the least objective that the gap is relative to
+SMALL_PART = 1e-3  # of its reach: a coordinate below this counts as of this size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,57 +132,73 @@ class BandedMethod:
         self._begin()
         least, ago = math.inf, 0
         for _ in range(MOST_ITERATIONS):
-            state = self.model, self.saddle, self.now, self.gap, self.damping
-            off = self._move(banded_steps.direction(*state, self.room))
-            estimate = (self.gap + off) / self.excess
+            self._move(self._direction())
+            estimate = (self.gap + self.off) / self.excess
             ago = 0 if estimate < PROGRESS * least else ago + 1
             if estimate < least:
                 least = estimate
                 self._keep()
-            at_floor = self.gap < FLOOR * off and least < SMALL
+            at_floor = self.gap < FLOOR * self.off and least < SMALL
             if not CONVERGED < estimate < math.inf or ago > (AT_FLOOR if at_floor else PATIENCE):
                 break
+        self._end()
         if least < SMALL:
             self._fuse(max(least, CONVERGED))
 
     def _begin(self) -> None:
         """The first iterate, w = 0."""
-        problem, (n, m) = self.problem, (self.problem.n, self.problem.m)
-        units = units_of(problem)
-        entries = entries_of(problem)
+        problem, units, entries = self.problem, units_of(self.problem), entries_of(self.problem)
         assert entries is not None
-        self.model = banded_steps.model_of(problem, entries, limits_of(problem), units)
-        kinked = loss_pieces(problem.loss, problem.rows.y[:0])
-        self.smooth = None if kinked else problem.loss
         assert problem.bands is not None
-        self.saddle, terms = banded.saddle_of(problem.bands), self.model.terms
-        self.room, x = banded_steps.room_for(problem, terms), ipm_steps.Variables.zeros(terms)
-        self.now = Iterate(np.zeros(problem.d), np.zeros(n + m), x, np.zeros(n), np.zeros(n))
+        self.rows, self.saddle = rows_of(problem, *entries), banded.saddle_of(problem.bands)
         self.depth, self.damping = units.depth or 1.0, 0.0
-        self.gap = (FIRST_GAP if kinked else 1.0) * self.depth
-        ipm_steps.start(terms, x, self.now.u, units.reach, self.gap / self.model.ends)
+        self.gap, self.ends = self.rows.first_gap * self.depth, self.rows.ends + 2.0 * problem.m
+        self.E = edges_of(limits_of(problem), self.gap / self.ends)
+        self.best = self.E[KEPT].copy()
+        self.W = steps.unknowns_of(problem.gamma, SMALL_PART * units.reach_of_w, units.curvature)
+        self.rows.start(self.gap / self.ends, units)
         self._move(0.0)
 
-    def _move(self, most: float) -> float:
-        """A step along the direction, of at most this length; what the conditions but complementarity may cost then."""
-        state = self.model, self.saddle.A, self.now, most, self.gap, self.damping, self.room
-        self.gap, self.damping, off, value = banded_steps.move(self.problem.loss, self.smooth, *state)
-        self.excess = max(value - self.problem.least_loss, TINY * self.depth)
-        return off
+    def _direction(self) -> float:
+        """Predictor and corrector, with one factorisation; returns the length of the step."""
+        rows, parts = self.rows, (self.saddle, self.E, self.W)
+        rows.assemble(self.W, self.saddle.H, 0.0, self.damping)
+        if not rows.ends:  # the loss has no terms
+            return min(1.0, ipm_steps.TO_BOUNDARY * steps.direction(*parts, self.gap, self.off, self.ends))
+        most, linear, square = steps.predict(*parts)
+        length = min(1.0, most, rows.turn(self.W, 0.0))
+        after = self.gap + length * (linear + length * square) + rows.after(length)
+        mean = ipm_steps.sum_aimed_at(self.gap, after, length, self.off) / self.ends
+        rows.assemble(self.W, self.saddle.H, mean, self.damping)
+        most = steps.correct(*parts, mean, self.gap)
+        return min(1.0, ipm_steps.TO_BOUNDARY * min(most, rows.turn(self.W, mean)))
+
+    def _move(self, most: float) -> None:
+        """A step of at most this length; also what the conditions but complementarity may cost then."""
+        length, of_rows = self.rows.move(self.W, self.gap, most)
+        of_edges, apart, value = steps.move(self.saddle, self.E, self.W, length)
+        loss, self.off = self.rows.follow(self.W)
+        self.gap, self.off = of_rows + of_edges, self.off + apart
+        self.damping = ipm_steps.damped(self.damping, length, most)
+        self.excess = max(loss + value - self.problem.least_loss, TINY * self.depth)
 
     def _keep(self) -> None:
-        n, weight = self.problem.n, self.model.weight
-        self.w[:], self.theta[:] = self.now.w, -self.room.duals[n:]
-        np.divide(self.room.duals[:n], weight, out=self.s, where=weight > 0.0)
-        banded_steps.find_zeros(self.model, self.saddle.A, self.now, self.zero)
+        self.w[:], self.best[:], self.s[:] = self.W[steps.VALUE], self.E[KEPT], self.rows.entries.slopes
+
+    def _end(self) -> None:
+        """What follows from the best iterate."""
+        weight = self.rows.entries.weight
+        np.negative(self.best[T], out=self.theta)
+        np.divide(self.s, weight, out=self.s, where=weight > 0.0)
+        steps.find_zeros(self.saddle.A, self.best, self.w, self.zero)
 
     def _fuse(self, part: float) -> None:
         """Make ``A w`` 0 up to rounding where it is to be 0, unless that costs more than about the gap."""
         before = self.excess
-        banded_steps.fuse(self.model, self.saddle, self.zero, self.now, self.room)
+        steps.fuse(self.saddle, self.E, self.W, self.zero)
         self._move(0.0)
         if self.excess <= (1.0 + 2.0 * part) * before:
-            self.w[:], self.exact[0] = self.now.w, 1.0
+            self.w[:], self.exact[0] = self.W[steps.VALUE], 1.0
 
 
 class BandedRun(DirectRun):
@@ -191,7 +208,7 @@ class BandedRun(DirectRun):
 
     def advance(self, work: Work) -> None:
         super().advance(work)
-        self.v[self.method.zero] = 0.0
+        self.v = np.where(self.method.zero, 0.0, self.v)
 
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         return self.method.s, self.method.theta

@@ -1,288 +1,162 @@
-"""One iteration of the interior-point method where X has one entry in each row and A is banded, in compiled code.
+"""The steps of the interior-point method where A is banded, but for the loss (`banded_rows`), in compiled code.
 
-The terms are those of `ipm_steps`. Newton's direction is found for w and for the t of A's rows together
-(`linalg.banded`), so that the latter lose no digits where J is small.
+Newton's direction is found for w and for the t of A's rows together (`linalg.banded`), so that the latter lose no
+digits where J is small. As in `banded_edges`, all vectors of the length of w are the rows of an array, W.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from .. import losses
 from .._core.jit import compiled, inlined
 from ..linalg import banded
-from ..linalg.banded import Bands, Saddle
-from ..problem import Problem
-from . import ipm_steps as steps
-from .box_terms import Terms, terms_of
-from .ipm_steps import Step, Variables
-from .ipm_units import Units
+from . import banded_edges as edges, ipm_steps as steps
+from .banded_edges import DT, LEFT, LIMIT, MORE, P, Q, T, U
 
-__all__ = ["Iterate", "Model", "Room", "direction", "find_zeros", "fuse", "model_of", "move", "room_for"]
+__all__ = ["correct", "direction", "find_zeros", "fuse", "move", "predict", "unknowns_of"]
 
 REFINEMENTS = 3  # with one factor
-ROUGH, REFINED = 0.1, 1e-3  # of complementarity: what rounding errors of predictor and corrector may cost
+REFINED = 1e-3  # of complementarity: what rounding errors of a direction may cost
 NO_WEIGHT, ALMOST_RIGID = 1e100, 1e-6
-SMALL = 1e-3  # of its reach: a coordinate below this counts as of this size
+
+# w and its direction; the right-hand side of Newton's system; the gradient of the Lagrangian; the ridge; the sizes that
+# coordinates at least count as; roughly, their second derivatives; what a solution leaves, and a correction.
+VALUE, DW, F, GRADIENT, GAMMA, LEAST, CURVATURE, LEFT_W, MORE_W = range(9)
 
 
-class Model(NamedTuple):
-    """What does not change. Row i of X is ``entry[i]`` in column ``column[i]``; ``ends`` counts finite ends."""
-
-    y: np.ndarray
-    weight: np.ndarray
-    column: np.ndarray
-    entry: np.ndarray
-    gamma: np.ndarray
-    terms: Terms
-    limit: np.ndarray
-    least: np.ndarray
-    curvature: np.ndarray
-    ends: float
-
-
-class Iterate(NamedTuple):
-    """A point: w, ``u = (X w, A w)``, the variables of the terms, and weighted derivatives of a smooth loss at X w."""
-
-    w: np.ndarray
-    u: np.ndarray
-    x: Variables
-    slopes: np.ndarray
-    curved: np.ndarray
-
-
-class Room(NamedTuple):
-    """Arrays for one iteration: right-hand sides f and g, the direction, and what it leaves of both equations."""
-
-    step: Step
-    f: np.ndarray
-    residual: np.ndarray
-    dw: np.ndarray
-    more_w: np.ndarray
-    left_w: np.ndarray
-    g: np.ndarray
-    dt: np.ndarray
-    more_t: np.ndarray
-    left_t: np.ndarray
-    du: np.ndarray
-    duals: np.ndarray
-    weight: np.ndarray
-    pull: np.ndarray
-    zeros: np.ndarray
-
-
-def model_of(problem: Problem, entries: tuple[np.ndarray, np.ndarray], limit: np.ndarray, units: Units) -> Model:
-    terms = terms_of(problem)
-    finite = np.isfinite(terms.low).astype(float) + np.isfinite(terms.high)
-    ends, least = float(terms.share @ finite), SMALL * units.reach_of_w
-    rows = problem.rows.y, problem.rows.c / problem.n, *entries
-    return Model(*rows, problem.gamma, terms, limit, least, units.curvature, ends)
-
-
-def room_for(problem: Problem, terms: Terms) -> Room:
-    n, d, m = problem.n, problem.d, problem.m
-    sizes = [d] * 5 + [m] * 4 + [n + m] * 5
-    return Room(Step.zeros(terms), *(np.zeros(size) for size in sizes))
+def unknowns_of(gamma: np.ndarray, least: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    """W at w = 0."""
+    W = np.zeros((9, len(gamma)))
+    W[GAMMA], W[LEAST], W[CURVATURE] = gamma, least, curvature
+    return W
 
 
 @compiled
-def direction(model: Model, saddle: Saddle, now: Iterate, gap, damping, room: Room):
-    """Mehrotra's predictor and corrector, with one factorisation, for the residual that ``room`` holds.
-
-    Returns the length of the step: 1, or most of the way to the boundary.
-    """
-    step = room.step
-    step.over_a[:] = 0.0
-    step.over_b[:] = 0.0
-    assemble(model, now, 0.0, room)
-    set_diagonals(model, saddle, damping, room)
+def predict(saddle, E, W):
+    """Mehrotra's predictor for the right-hand side that W holds; returns what `banded_edges.predict` returns."""
+    edges.set_stiffness(E, saddle.J)
     banded.factor(saddle)
-    solve(model, saddle, now.w, ROUGH * gap, room)
-    sigma = centre(model, now, gap, room)
-    assemble(model, now, sigma, room)
-    solve(model, saddle, now.w, REFINED * gap, room)
-    return min(1.0, steps.TO_BOUNDARY * steps.direct(model.terms, now.x, step, sigma))
+    banded.solve(saddle, W[F], E[edges.G], W[DW], E[DT])
+    return edges.predict(E)
 
 
-@inlined
-def assemble(model, now, sigma, room):
-    """The weights of all rows, and the right-hand sides for this sigma."""
-    n, f, g, weight, pull = len(model.column), room.f, room.g, room.weight, room.pull
-    weight[:n] = now.curved
-    weight[n:] = 0.0
-    pull[:] = 0.0
-    steps.assemble(model.terms, now.x, now.u, room.step, sigma, room.zeros, weight, room.zeros, pull)
-    for j in range(len(f)):
-        f[j] = -room.residual[j]
-    for i in range(n):
-        f[model.column[i]] -= model.entry[i] * pull[i]
-    for k in range(len(g)):
-        g[k] = -pull[n + k] / weight[n + k]
+@compiled
+def correct(saddle, E, W, mean, gap):
+    """The corrector, which aims at this mean complementarity; its sum is ``gap`` now.
 
-
-@inlined
-def set_diagonals(model, saddle, damping, room):
-    n = len(model.column)
-    for j in range(len(saddle.H)):
-        saddle.H[j] = model.gamma[j] + damping * model.curvature[j]
-    for i in range(n):
-        saddle.H[model.column[i]] += room.weight[i] * model.entry[i] * model.entry[i]
-    for k in range(len(saddle.J)):
-        saddle.J[k] = 1.0 / room.weight[n + k]
-
-
-@inlined
-def solve(model, saddle, w, enough, room):
-    """The direction, with rounding errors that cost at most ``enough``; if need be, by the other factor."""
+    Returns the length of the step to the boundary.
+    """
+    enough = REFINED * gap
+    edges.aim(E, mean)
     for _ in range(2):
-        banded.solve(saddle, room.f, room.g, room.dw, room.dt)
-        if refined(model, saddle, w, enough, room) or saddle.whole[0]:
+        banded.solve(saddle, W[F], E[edges.G], W[DW], E[DT])
+        if refined(saddle, E, W, enough) or saddle.is_whole[0]:
             break
-        saddle.whole[0] = True
+        saddle.is_whole[0] = True  # the other factor
         banded.factor(saddle)
-    turn(model, saddle, room)
+    return edges.correct(E, mean)
+
+
+@compiled
+def direction(saddle, E, W, gap, off, ends):
+    """Predictor and corrector, if all ends of boxes are those of A's rows; ``off`` is what other conditions may cost.
+
+    Returns the length of the step to the boundary.
+    """
+    most, linear, square = predict(saddle, E, W)
+    length = min(1.0, most)
+    after = gap + length * (linear + length * square)
+    return correct(saddle, E, W, steps.sum_aimed_at(gap, after, length, off) / ends, gap)
 
 
 @inlined
-def turn(model, saddle, room):
-    """The changes of u, and of the t of all terms: those of A's rows are known already."""
-    n, step = len(model.column), room.step
-    for i in range(n):
-        room.du[i] = model.entry[i] * room.dw[model.column[i]]
-    for k in range(len(room.dt)):
-        room.du[n + k] = saddle.J[k] * room.dt[k] + room.g[k]
-    for k in range(len(step.dt)):
-        row = model.terms.row[k]
-        step.dt[k] = room.dt[row - n] if row >= n else (room.du[row] + step.G[k]) / step.J[k]
-
-
-@inlined
-def centre(model, now, gap, room):
-    """The sigma of the corrector, from the predictor's step."""
-    length = min(1.0, steps.direct(model.terms, now.x, room.step, 0.0))
-    after = steps.complementarity(model.terms, now.x, room.step, length)
-    return steps.sum_aimed_at(gap, after, length, off_by(model, now, room)) / model.ends
-
-
-@inlined
-def off_by(model, now, room):
-    """What the gradient of the Lagrangian and the distance of u from ``p - q`` may cost."""
-    of_w = steps.cost_of_residual(room.residual, now.w, model.least, model.gamma)
-    return of_w + steps.cost_of_gaps(model.terms, now.x, now.u)
-
-
-@inlined
-def refined(model, saddle, w, enough, room):
+def refined(saddle, E, W, enough):
     """Add corrections to the solution until rounding errors cost little; whether that is reached."""
+    dw, dt = W[DW], E[DT]
     for attempt in range(REFINEMENTS + 1):
-        banded.left_over(saddle, room.f, room.g, room.dw, room.dt, room.left_w, room.left_t)
-        off = steps.cost_of_residual(room.left_w, w, model.least, model.gamma)
-        for k in range(len(room.left_t)):
-            off += abs(room.left_t[k]) * model.limit[k]
+        off = left_over(saddle, E, W)
+        off += steps.cost_of_residual(W[LEFT_W], W[VALUE], W[LEAST], W[GAMMA])
         if off <= enough:
             return True
         if attempt == REFINEMENTS or not off < np.inf:
             return False
-        banded.solve(saddle, room.left_w, room.left_t, room.more_w, room.more_t)
-        for j in range(len(room.dw)):
-            room.dw[j] += room.more_w[j]
-        for k in range(len(room.dt)):
-            room.dt[k] += room.more_t[k]
+        banded.solve(saddle, W[LEFT_W], E[LEFT], W[MORE_W], E[MORE])
+        for j in range(len(dw)):
+            dw[j] += W[MORE_W, j]
+        for k in range(len(dt)):
+            dt[k] += E[MORE, k]
     return False
 
 
 @inlined
-def set_u(model, A, now):
-    """u follows from w, so that no errors add up."""
-    n = len(model.column)
-    for i in range(n):
-        now.u[i] = model.entry[i] * now.w[model.column[i]]
-    banded.times(A, now.w, now.u[n:])
+def left_over(saddle, E, W):
+    """What a solution leaves of both equations, and what the second may cost."""
+    dw, dt, f, left_w, limit, left_t, g = W[DW], E[DT], W[F], W[LEFT_W], E[LIMIT], E[LEFT], E[edges.G]
+    for j in range(len(dw)):
+        left_w[j] = f[j] - saddle.H[j] * dw[j] - banded.row_times(saddle.transposed, j, dt)
+    off = 0.0
+    for k in range(len(dt)):
+        left = g[k] + saddle.J[k] * dt[k] - banded.row_times(saddle.A, k, dw)
+        left_t[k] = left
+        off += abs(left) * limit[k]
+    return off
 
 
 @compiled
-def find_zeros(model: Model, A, now: Iterate, zero):
+def move(saddle, E, W, length):
+    """Take a step of this length. A w follows from w, so that no errors add up.
+
+    Returns the complementarity of the rows of A, what the distances of ``A w`` from ``p - q`` may cost, and the value
+    of penalty and ridge. The gradient still lacks that of the loss.
+    """
+    w, dw, gamma, gradient = W[VALUE], W[DW], W[GAMMA], W[GRADIENT]
+    value = 0.0
+    for j in range(len(w)):
+        w[j] += length * dw[j]
+        value += 0.5 * gamma[j] * w[j] * w[j]
+    gap = edges.move(E, length)
+    t, u, limit = E[T], E[U], E[LIMIT]
+    for j in range(len(w)):
+        gradient[j] = gamma[j] * w[j] + banded.row_times(saddle.transposed, j, t)
+    for k in range(len(u)):
+        u[k] = banded.row_times(saddle.A, k, w)
+        value += limit[k] * abs(u[k])
+    return gap, edges.cost_of_distances(u, E[P], E[Q], E[edges.A], E[edges.B]), value
+
+
+# --- the end ---------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def find_zeros(A, E, w, zero):
     """Where ``A w`` tends to 0: there t is further from the ends of its box than p and q from 0, each in its unit.
 
     On the central path, both products are equal. The unit of p and q is the size of the terms of ``A w``.
     """
-    x, own = now.x, len(now.x.t) - len(zero)
     for k in range(len(zero)):
         size = 0.0
-        for c in range(A.values.shape[1]):
-            size += abs(A.values[k, c] * now.w[A.first[k] + c])
-        p, q, a, b = x.p[own + k], x.q[own + k], x.a[own + k], x.b[own + k]
-        zero[k] = (p + q) * model.limit[k] < min(a, b) * size
+        for c in range(len(A.width)):
+            size += abs(A.values[k, c] * w[A.first[k] + c])
+        zero[k] = (E[P, k] + E[Q, k]) * E[LIMIT, k] < min(E[edges.A, k], E[edges.B, k]) * size
 
 
 @compiled
-def fuse(model: Model, saddle: Saddle, zero, now: Iterate, room: Room):
+def fuse(saddle, E, W, zero):
     """Move to the nearest w, in the metric H, at which the rows of ``A w`` that are to be 0 are 0.
 
     The multipliers do not change. Repetition leaves nothing but rounding errors.
     """
-    n = len(model.y)
-    room.f[:] = 0.0
+    w, u, g, J = W[VALUE], E[U], E[edges.G], saddle.J
+    W[F] = 0.0
     for k in range(len(zero)):
-        saddle.J[k] = saddle.J[k] * ALMOST_RIGID if zero[k] else NO_WEIGHT
+        J[k] = J[k] * ALMOST_RIGID if zero[k] else NO_WEIGHT
     banded.factor(saddle)
     for _ in range(REFINEMENTS):
         for k in range(len(zero)):
-            room.g[k] = -now.u[n + k] if zero[k] else 0.0
-        banded.solve(saddle, room.f, room.g, room.dw, room.dt)
-        for j in range(len(now.w)):
-            now.w[j] += room.dw[j]
-        set_u(model, saddle.A, now)
-
-
-# --- with the loss ---------------------------------------------------------------------------------------------------
-
-
-@compiled
-def move(loss, smooth, model: Model, A: Bands, now: Iterate, most, gap, damping, room: Room):
-    """A step of at most this length; ``smooth`` is the loss if it enters by derivatives, None if it consists of terms.
-
-    Returns complementarity and damping after it, what the other conditions may cost, and the objective. This function
-    is the only one that is compiled for each loss.
-    """
-    n, length = len(model.y), most
-    if smooth is not None:
-        rows = smooth, model.y, model.weight
-        length = steps.safe_length(rows, now.u[:n], room.du[:n], now.slopes, now.curved, gap, most)
-    for j in range(len(now.w)):
-        now.w[j] += length * room.dw[j]
-    set_u(model, A, now)
-    gap = steps.move(model.terms, now.x, room.step, length)
-    derive(smooth, model, A, now, room)
-    return gap, steps.damped(damping, length, most), off_by(model, now, room), objective(loss, model, now)
-
-
-@inlined
-def derive(smooth, model, A, now, room):
-    """The derivatives of the loss, the multipliers of all rows, and the gradient of the Lagrangian."""
-    n, duals, residual = len(model.y), room.duals, room.residual
-    if smooth is not None:
-        losses.derivatives(smooth, now.u[:n], model.y, model.weight, now.slopes, now.curved)
-    duals[:n] = now.slopes
-    duals[n:] = 0.0
-    steps.add_duals(model.terms, now.x.t, now.x.cones.t, duals)
-    for j in range(len(residual)):
-        residual[j] = model.gamma[j] * now.w[j]
-    for i in range(n):
-        residual[model.column[i]] += model.entry[i] * duals[i]
-    banded.add_transposed(A, duals[n:], residual)
-
-
-@inlined
-def objective(loss, model, now):
-    n, total = len(model.y), 0.0
-    for i in range(n):
-        if model.weight[i] > 0.0:
-            total += model.weight[i] * losses.value(loss, now.u[i], model.y[i])
-    for j in range(len(now.w)):
-        total += 0.5 * model.gamma[j] * now.w[j] * now.w[j]
-    for k in range(len(model.limit)):
-        total += model.limit[k] * abs(now.u[n + k])
-    return total
+            g[k] = -u[k] if zero[k] else 0.0
+        banded.solve(saddle, W[F], g, W[DW], E[DT])
+        for j in range(len(w)):
+            w[j] += W[DW, j]
+        banded.times(saddle.A, w, u)
+    W[DW] = 0.0
+    E[DT] = 0.0

@@ -43,18 +43,22 @@ class Point(NamedTuple):
 
 
 class Monitor(NamedTuple):
-    """What the trace records about a run beside objective and primal residual; NaN if a method has no such number.
+    """What the trace records about a run; NaN if a method has no such number.
+
+    Objective and primal residual are computed from the run's point, unless the run knows them already.
 
     Examples
     --------
     >>> from adasadmm.solvers import Monitor
     >>> Monitor(iteration=10, eta=0.5)
-    Monitor(iteration=10, eta=0.5, dual_residual=nan)
+    Monitor(iteration=10, eta=0.5, dual_residual=nan, objective=None, primal_residual=None)
     """
 
     iteration: int
     eta: float = math.nan
     dual_residual: float = math.nan
+    objective: float | None = None
+    primal_residual: float | None = None
 
 
 class Solver(ABC):
@@ -71,6 +75,8 @@ class Solver(ABC):
         The constraint may have any B; otherwise B must be -I.
     knows_gap : bool
         The run has a dual point that converges with it: ``tol`` is 1e-3 unless given, and every result is certified.
+    takes_vector_losses : bool
+        The loss of a row may take several predictions (`losses.width`).
     exact_v : bool
         ``v`` is the prox at the returned point, so its zeros tell which rows of ``A w = b`` hold exactly.
     loss_functions : tuple of str
@@ -94,6 +100,7 @@ class Solver(ABC):
     uses_all_rows: ClassVar[bool] = False
     takes_streams: ClassVar[bool] = True
     takes_any_B: ClassVar[bool] = True
+    takes_vector_losses: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = False
     exact_v: ClassVar[bool] = False
     loss_functions: ClassVar[tuple[str, ...]] = ()
@@ -229,6 +236,11 @@ def check_fits(solver: Solver, problem: Problem) -> None:
         raise ValueError(f"{name} needs its rows in memory; from a source use a solver such as AdaSADMM(), or ADMM()")
     if problem.B is not None and not solver.takes_any_B:
         raise ValueError(f"{name}() needs B = None, which means -I; use ADMM()")
+    if losses.width(problem.loss) > 1 and not solver.takes_vector_losses:
+        loss = type(unwrapped(problem.loss)).__name__
+        raise TypeError(
+            f"{name} takes losses of one prediction, got {loss}; use ADMM(), ProximalNewton() or AdaSADMM()"
+        )
     for function in solver.loss_functions:
         if not is_registered(getattr(losses, function), problem.loss):
             kind, function = type(unwrapped(problem.loss)), f"losses.{function}"

@@ -26,7 +26,7 @@ from ..penalties import L1, Box, ElasticNet, GroupL2, L2Squared, NonNegative, Ze
 from ..problem import Problem
 from .cone_terms import NO_CONES, Cones, joined
 
-__all__ = ["Piece", "Shape", "Terms", "curvature_of", "loss_pieces", "penalty_pieces", "terms_of"]
+__all__ = ["Piece", "Shape", "Terms", "curvature_of", "loss_pieces", "penalty_pieces", "terms_of", "terms_of_loss"]
 
 
 class Piece(NamedTuple):
@@ -165,9 +165,7 @@ def _finite(bound: np.ndarray) -> np.ndarray:
 
 def terms_of(problem: Problem) -> Terms:
     """The box terms and cones of a problem's loss and penalty; rows of weight 0 have none."""
-    weight, total = problem.rows.c / problem.n, float(problem.d + problem.m)  # no number of rows: see `Terms.share`
-    found = [_weighted(piece, weight, total) for piece in loss_pieces(problem.loss, problem.rows.y)]
-    norms = []
+    found, norms = _columns_of_loss(problem), []
     for part, rows in penalties.parts_of(problem.penalty, problem.p):
         shape = penalty_pieces(part)
         assert shape is not None
@@ -180,6 +178,14 @@ def terms_of(problem: Problem) -> Terms:
     return Terms._make([*(np.concatenate(columns) for columns in zip(*found, strict=True)), joined(norms)])
 
 
+def terms_of_loss(problem: Problem) -> Terms:
+    """The box terms of a problem's loss alone."""
+    found = _columns_of_loss(problem)
+    if not found:
+        return Terms._make([np.empty(0, np.int64), *np.empty((5, 0)), NO_CONES])
+    return Terms._make([*(np.concatenate(columns) for columns in zip(*found, strict=True)), NO_CONES])
+
+
 def curvature_of(problem: Problem) -> np.ndarray:
     """The second derivative of the penalty's quadratic part, for each coordinate of v."""
     found = np.zeros(problem.p)
@@ -188,6 +194,11 @@ def curvature_of(problem: Problem) -> np.ndarray:
         assert shape is not None
         found[rows] = shape.curvature
     return found
+
+
+def _columns_of_loss(problem: Problem) -> list[list[np.ndarray]]:
+    weight, total = problem.rows.c / problem.n, float(problem.d + problem.m)  # no number of rows: see `Terms.share`
+    return [_weighted(piece, weight, total) for piece in loss_pieces(problem.loss, problem.rows.y)]
 
 
 def _weighted(piece: Piece, weight: np.ndarray, total: float) -> list[np.ndarray]:

@@ -157,6 +157,8 @@ class ChainMethod:
         self.w, self.theta = self.chain.in_problem(w, multipliers)
         if isinstance(self.problem.rows.X, WithIntercept):
             self.w[-1] = shift
+        for found in (self.w, self.theta):
+            found.setflags(write=False)  # so that nobody needs a copy
         self.done[0] = 1.0
 
     def _solved(self, shift: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

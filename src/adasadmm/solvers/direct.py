@@ -17,6 +17,7 @@ from .._core.jit import compiled, is_registered
 from ..certificates import BestDual, duality
 from ..certificates.trace import Certificate
 from ..linalg.chain_pieces import Pieces
+from ..linalg.last_products import kept
 from ..linalg.matrices import WithIntercept
 from ..problem import Problem
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
@@ -173,7 +174,7 @@ class DirectRun(Run):
 
     def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
         self.problem, self.solver, self.method = problem, solver, method
-        self.v = problem.last_A_products.of(method.w).copy()
+        self.v = problem.last_A_products.of(method.w) if method.w.any() else np.zeros(problem.m)
         self.iteration, self.best_dual = 0, BestDual()
 
     def advance(self, work: Work) -> None:
@@ -181,7 +182,7 @@ class DirectRun(Run):
         for _ in range(work.number):
             self.method.advance()
         self.iteration += work.number
-        self.v = self.problem.last_A_products.of(self.method.w).copy()
+        self.v = self.problem.last_A_products.of(self.method.w)
 
     def is_finite(self) -> bool:
         return bool(np.isfinite(self.method.w).all() and np.isfinite(self.method.theta).all())
@@ -199,7 +200,9 @@ class DirectRun(Run):
         return self.method.w
 
     def monitor(self) -> Monitor:
-        return Monitor(self.iteration)
+        """The certificate, which every point of the trace needs, has the objective."""
+        found = self.certify()
+        return Monitor(self.iteration, objective=found.primal, primal_residual=found.primal_residual)
 
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         """The slopes with which each node is in balance; at a kink of a loss, the slope at w alone would not tell."""
@@ -212,7 +215,8 @@ class DirectRun(Run):
         def compute() -> Certificate:
             problem, w = self.problem, self.method.w
             slopes, theta = self.dual_point()
-            primal = problem.objective(w)
+            primal = problem.loss_at(w)[0] + problem.ridge_value(w)
+            primal += problem.penalty_value(problem.last_A_products.of(w))
             dual = duality.dual_value(problem, w, slopes, theta)
             gap = duality.relative_gap(problem, primal, dual.value)
             return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)
@@ -224,9 +228,13 @@ class DirectRun(Run):
 
     def state(self) -> NamedState:
         numbers = {"iteration": self.iteration, "best_dual": self.best_dual.best}
-        return {name: array.copy() for name, array in self._arrays().items()} | numbers
+        return {name: kept(array) for name, array in self._arrays().items()} | numbers
 
     def restore(self, state: NamedState) -> None:
+        for owner, name in ((self.method, "w"), (self, "v"), (self.method, "theta")):
+            if not getattr(owner, name).flags.writeable:
+                setattr(owner, name, np.array(state[name]))
+        self.v = self.v.copy()
         for name, array in self._arrays().items():
             array[...] = state[name]
         self.iteration, self.best_dual.best = int(state["iteration"]), float(state["best_dual"])

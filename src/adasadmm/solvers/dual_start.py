@@ -17,12 +17,12 @@ from ..problem import Problem
 from .newton import REACH
 from .units import FIRST_BETA_Z, Units
 
-__all__ = ["advance", "is_cheap"]
+__all__ = ["advance", "few_move", "is_cheap"]
 
-PASSES = 8  # over all rows that an iteration may cost
-MOST_PASSES = 30  # over few rows
+FIRST_PASSES, PASSES = 5, 1  # over all rows that the first iteration may cost, and each later one
 MOST_REACH = 30.0  # of a row's slope, in units of the range of the loss
 MOST_COPIED = 2**23  # entries of X, since rows are copied
+TRIAL, FEW = 8, 0.3  # an eighth of the rows is visited to see whether few of them move
 
 
 def is_cheap(problem: Problem, units: Units) -> bool:
@@ -42,17 +42,25 @@ def is_cheap(problem: Problem, units: Units) -> bool:
     return reach <= MOST_REACH and matrices.size(problem.rows.X) <= MOST_COPIED
 
 
+def few_move(steps: Ascent) -> bool:
+    """Whether few rows have a slope that is not 0, so that nearly all passes will be over few rows.
+
+    The alternative for many rows, a sample, is as good for any rows.
+    """
+    n = steps.problem.n
+    return steps.moves(np.random.default_rng(n).integers(n, size=n // TRIAL)) <= FEW
+
+
 def advance(
     steps: Ascent, primal: tuple[np.ndarray, np.ndarray], dual: tuple[np.ndarray, np.ndarray], moved: float | None
-) -> np.ndarray:
-    """Improve s and theta in place; returns the w that belongs to them.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Improve s and theta in place; returns the w that belongs to them, and the one a round before.
 
     ``primal`` holds w and ``X w`` before, ``dual`` s and theta. The rows that take part are those whose slopes may
-    change while predictions move a few times as far as ``moved``, their mean movement so far; None means all rows.
+    change while predictions move a few times as far as ``moved``, their mean movement in the last round; None means all
+    rows.
     """
     (w, Xw), (s, theta) = primal, dual
     rows = np.arange(len(s)) if moved is None else steps.movable(Xw, s, REACH * moved)
-    w = steps.minimiser(w, s, theta)
-    passes = min(PASSES * len(s) // max(1, len(rows)), MOST_PASSES)
-    steps.visit(np.random.default_rng(len(rows)).permutation(rows), passes, w, s, theta)
-    return w
+    w, order = steps.minimiser(w, s, theta), np.random.default_rng(len(rows)).permutation(rows)
+    return w, steps.visit(order, FIRST_PASSES if moved is None else PASSES, w, s, theta)

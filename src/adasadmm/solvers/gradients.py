@@ -8,7 +8,8 @@ The subgradient of a batch has noise that only a falling step can tame. Here eac
 - ``VarianceReduced``: the slopes at an earlier point, whose whole gradient is known. A batch corrects it by how much
   its own slopes have changed since. With it Algorithm 1 is SVRG-ADMM, and with momentum ASVRG-ADMM.
 
-``AtMean`` remembers no row: the subgradient is taken near the mean of the iterates, as schedule-free averaging does.
+``AtMean`` and ``OfVectors`` remember no row: the subgradient is taken near the mean of the iterates, as schedule-free
+averaging does.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import losses
-from ..algorithm import subgradient
+from ..algorithm import Explicit, subgradient
 from ..linalg.rows import add_row, row_dot
 
-__all__ = ["AtMean", "DualCoordinates", "VarianceReduced"]
+__all__ = ["AtMean", "DualCoordinates", "OfVectors", "VarianceReduced", "explicit"]
 
 
 class AtMean(NamedTuple):
@@ -51,6 +52,37 @@ class VarianceReduced(NamedTuple):
     slopes: np.ndarray
     gradient: np.ndarray
     momentum: float
+
+
+class OfVectors(NamedTuple):
+    """The same for a loss of several predictions, those of `Explicit` if the ``share`` is 0; z and s are work space."""
+
+    share: float
+    z: np.ndarray
+    s: np.ndarray
+
+
+def explicit(loss: tuple, share: float = 0.0) -> Explicit | AtMean | OfVectors:
+    """How the tangent of a loss is taken, with this share of the mean of the iterates."""
+    k = losses.width(loss)
+    if k > 1:
+        return OfVectors(share, np.zeros(k), np.zeros(k))
+    return AtMean(share) if share > 0.0 else Explicit()
+
+
+@subgradient.register
+def subgradient_of_vectors(kind: OfVectors, model, method, block, state, batch):
+    k = len(kind.z)
+    for i in batch:
+        for row in range(i * k, (i + 1) * k):
+            kind.z[row - i * k] = row_dot(block.X, row, state.w)
+            if kind.share > 0.0:
+                of_mean = row_dot(block.X, row, state.w_average)
+                kind.z[row - i * k] += kind.share * (of_mean - kind.z[row - i * k])
+        losses.slope(model.loss, kind.z, block.y[i * k : (i + 1) * k], kind.s)
+        weight = block.c[i * k] / (k * len(batch))
+        for row in range(i * k, (i + 1) * k):
+            add_row(block.X, row, weight * kind.s[row - i * k], state.g)
 
 
 @subgradient.register

@@ -18,7 +18,7 @@ from . import dual_ascent
 from .direct import limits_of
 from .dual_ascent import unite
 
-__all__ = ["Lattice", "lattice_of"]
+__all__ = ["Lattice", "is_lattice", "lattice_of"]
 
 
 class Lattice(NamedTuple):
@@ -42,12 +42,18 @@ class Lattice(NamedTuple):
 def lattice_of(problem: Problem) -> Lattice | None:
     """The lattice of the edges that the rows of A describe; None if they are no lattice."""
     families, n = problem.families, problem.n
-    if families is None or np.max(families.low + families.distance[families.family]) >= n:  # an edge to the intercept
+    if families is None or not is_lattice(problem):
         return None
     place = families.family * n + families.low
     limit = np.zeros((len(families.distance), n))
     limit.reshape(-1)[place] = np.abs(families.scale) * limits_of(problem)
     return Lattice(families.distance, limit, place, families.scale)
+
+
+def is_lattice(problem: Problem) -> bool:
+    """Whether the rows of A are the edges of a lattice, none of which leads to the intercept."""
+    families = problem.families
+    return families is not None and bool(np.max(families.low + families.distance[families.family]) < problem.n)
 
 
 @dual_ascent.multipliers.register(Lattice)

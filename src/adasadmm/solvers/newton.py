@@ -11,7 +11,7 @@ import numpy as np
 from .. import losses, penalties
 from .._core.jit import compiled, is_registered
 from .._core.threads import side_by_side
-from ..linalg import matrices, products
+from ..linalg import matrices, products, selections
 from ..linalg.matrices import Rows
 
 __all__ = ["PROBE", "TINY", "Envelopes", "RowTerms", "prox", "step_length"]
@@ -95,7 +95,7 @@ class RowTerms:
             return self
         e = self.envelopes
         few = e._replace(y=e.y[chosen], c=e.c[chosen], Xw=e.Xw[chosen], u=e.u[chosen])
-        near = RowTerms(matrices.taken(self.X, chosen), few, self.z[chosen], chosen)
+        near = RowTerms(selections.taken(self.X, chosen), few, self.z[chosen], chosen)
         near.others = pull - near.pull(near.slopes())
         return near
 

@@ -22,6 +22,7 @@ import numpy as np
 from .. import losses, penalties
 from .._core.jit import is_registered, unwrapped
 from ..certificates import certify, duality
+from ..certificates.domains import into_domain
 from ..certificates.trace import Certificate
 from ..linalg import products
 from ..linalg.quadratic_model import QuadraticModel
@@ -34,14 +35,16 @@ from .work import Iterations, Work
 
 __all__ = ["ProximalNewton"]
 
-CHANGED = 0.1  # relative change of the rows' curvature beyond which H is formed again
-INNER = 0.03  # of the decrease of the model: the error that its minimum may have
+CHANGED = 0.05  # relative change of the rows' curvature beyond which H is formed again
+INNER = 0.01  # of the decrease of the model: the error that its minimum may have
 ROUNDING = 1e-14
 MOST_ROUNDS, MOST_STEPS = 40, 30
 GROWTH = ((3, 4.0), (6, 2.0), (12, 1.2), (MOST_STEPS, 0.5))  # Newton steps of a round: the factor for beta
 FIRST_BETA, LEAST_BETA, MOST_BETA = 0.5, 1e-6, 1e8  # the first in units of penalty / |A w|^2, others of the even one
 WARM = 100.0  # times that for a start that is not 0, and so not far from the solution
+LOOSER = 0.3  # times the last beta, with another penalty
 HALVINGS = 30
+MOST_OF_VECTORS = 2000  # coefficients with a loss that couples the outputs, for which H is dense
 TAKEN = (penalties.L1, penalties.GroupL2, penalties.ElasticNet, penalties.L2Squared, penalties.Zero)
 
 
@@ -71,6 +74,7 @@ class ProximalNewton(Solver):
     (array([1.5, 2.5]), 'converged')
     """
 
+    takes_vector_losses: ClassVar[bool] = True
     uses_all_rows: ClassVar[bool] = True
     takes_streams: ClassVar[bool] = False
     takes_any_B: ClassVar[bool] = False
@@ -91,6 +95,11 @@ class ProximalNewton(Solver):
                 )
         if problem.w_set is not None:
             raise TypeError("ProximalNewton needs w_set = None; use ALM() or IPM()")
+        if losses.width(problem.loss) > 1 and problem.d > MOST_OF_VECTORS:
+            raise ValueError(
+                f"ProximalNewton takes at most {MOST_OF_VECTORS} coefficients with a loss of several predictions, "
+                f"got {problem.d}; use ADMM()"
+            )
 
     def begin(self, problem: Problem, start: Point) -> Run:
         return ProximalNewtonRun(problem, self, ProximalNewtonMethod(problem, start))
@@ -102,7 +111,9 @@ class ProximalNewtonMethod:
     def __init__(self, problem: Problem, start: Point) -> None:
         self.problem = problem
         self.w, self.v, self.theta = (array.copy() for array in start)
-        self.h, self.numbers = np.zeros(problem.n), np.zeros(2)  # beta, and whether the last step was shortened
+        k = losses.width(problem.loss)
+        self.h = np.zeros(problem.n) if k == 1 else np.zeros((problem.terms, k, k))
+        self.numbers = np.zeros(2)  # beta, and whether the last step was shortened
         self.model: QuadraticModel | None = None
         self.penalty, self.is_quadratic = problem.v_step[1], isinstance(unwrapped(problem.loss), losses.Squared)
         self.separable = np.ones(problem.p, dtype=bool)
@@ -120,8 +131,13 @@ class ProximalNewtonMethod:
         problem, n = self.problem, self.problem.n
         _, y, c = problem.rows
         z = problem.last_products.of(self.w)
-        slopes, seconds = np.empty(n), np.empty(n)
-        losses.derivatives(problem.loss, z, y, c / n, slopes, seconds)
+        slopes, seconds = np.empty(n), np.empty_like(self.h)
+        if seconds.ndim == 1:
+            losses.derivatives(problem.loss, z, y, c / n, slopes, seconds)
+        else:
+            losses.all_slopes(problem.loss, z, y, slopes)
+            slopes *= c / n
+            losses.second_derivatives(problem.loss, z, y, c / n, seconds)
         gradient = np.empty(problem.d)
         products.transposed_product(problem.rows.X, slopes, gradient)
         self._update_model(seconds)
@@ -297,16 +313,17 @@ class ProximalNewtonRun(DirectRun):
         )
 
     def restore(self, state: Any) -> None:
-        self.method.h = np.empty(self.problem.n)  # the model of the last one is not written to
+        self.method.h = np.empty_like(self.method.h)  # the model of the last one is not written to
         self.method.model = None
         super().restore(state)
 
     def fork(self, problem: Problem | None) -> Run:
-        """A copy; with another penalty on the same rows it keeps H and beta."""
+        """A copy; with another penalty on the same rows it keeps H, and a smaller beta, with which theta can move."""
         fork = super().fork(problem)
         assert isinstance(fork, ProximalNewtonRun) and problem is not None
         if problem is not self.problem and problem.rows is self.problem.rows:
-            fork.method.h, fork.method.numbers = self.method.h, self.method.numbers.copy()
+            fork.method.h, fork.method.numbers = self.method.h, self.method.numbers * (LOOSER, 1.0)
+            fork.method.theta[:] = into_domain(problem, fork.method.theta)
             if problem.system is self.problem.system and np.array_equal(problem.gamma, self.problem.gamma):
                 fork.method.model = copy.copy(self.method.model)
         return fork

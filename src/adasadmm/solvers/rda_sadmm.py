@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import penalties
 from .._core.jit import compiled
-from ..algorithm import Explicit, argmin_v_and_ascend, first_state, model_of, subgradient
+from ..algorithm import argmin_v_and_ascend, first_state, model_of, subgradient
 from ..certificates import certify
 from ..certificates.trace import Certificate
 from ..linalg import quadratics
@@ -26,6 +26,7 @@ from ..problem import Problem
 from ..sources.blocks import Block
 from ._checks import check_batch_size, check_positive
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .gradients import explicit
 from .stochastic import slopes_at
 from .work import Batches, Work
 
@@ -65,6 +66,7 @@ class RDASADMM(Solver):
     beta: float = 1.0
     batch_size: int = 1
 
+    takes_vector_losses: ClassVar[bool] = True
     separable_w_step: ClassVar[bool] = True  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -89,13 +91,13 @@ class Sums(NamedTuple):
 
 
 @compiled
-def rda_admm(model, eta, beta, block, state, sums, samples, batch_size):
+def rda_admm(kind, model, eta, beta, block, state, sums, samples, batch_size):
     """Run RDA-ADMM over the rows in ``samples``, a batch of them for each iteration."""
     for first in range(0, len(samples), batch_size):
         state.t[0] += 1
         t = state.t[0]
         state.eta[0] = eta * np.sqrt(t)
-        subgradient(Explicit(), model, None, block, state, samples[first : first + batch_size])
+        subgradient(kind, model, None, block, state, samples[first : first + batch_size])
         for j in range(len(state.w)):
             sums.g[j] += state.g[j]
             sums.pull[j] += state.pull[j]
@@ -126,7 +128,17 @@ class DualAveragingRun(Run):
 
     def _run(self, block: Block, samples: np.ndarray) -> None:
         eta, beta = float(self.solver.eta), float(self.solver.beta)
-        rda_admm(self.model, eta, beta, block, self.iterates, self.sums, samples, self.batch_size)
+        rda_admm(
+            explicit(self.problem.loss),
+            self.model,
+            eta,
+            beta,
+            block,
+            self.iterates,
+            self.sums,
+            samples,
+            self.batch_size,
+        )
 
     def advance(self, work: Work) -> None:
         """Run over rows of a block; v before the last iteration is kept for the dual residual."""

@@ -10,12 +10,12 @@ import numpy as np
 from .. import averages, losses, metrics, stepsizes
 from .._core import machine
 from .._core.jit import is_registered
-from ..algorithm import Explicit, Implicit, Method
-from ..linalg import matrices, products, quadratics
+from ..algorithm import Implicit, Method
+from ..linalg import matrices, products, quadratics, selections
 from ..linalg.matrices import as_part
 from ..problem import Problem
 from .base import Solver
-from .gradients import AtMean
+from .gradients import explicit
 
 __all__ = ["AVERAGES", "METRICS", "W_STEPS", "Recipe", "accurate_batch_size", "recipe_of", "units"]
 
@@ -23,6 +23,8 @@ METRICS = {"identity": metrics.Identity(), "diagonal": metrics.Diagonal(), "full
 AVERAGES = ("auto", "uniform", "polynomial", "step-weighted", "schedule-free", "last")
 W_STEPS = ("exact", "linearized")
 FIRST_DISTANCE = 1e-2  # how far the first step of eta="auto" reaches, as a fraction of loss / gradient
+INTERCEPT_SHARE = 0.01  # of an intercept's gradient in the unit of gradients
+BETA_SHARE = 0.1  # of slope^2 / loss: with more of it, the majoriser of beta A'A slows the steps if the optimum is far
 AT_MEAN = 0.9  # how near to the mean "schedule-free" takes its subgradients
 ITERATIONS_AN_EPOCH, RARER_AN_EPOCH = 6000, 1100  # that batch_size="auto" keeps
 LEAST_ITERATIONS = 100  # in an epoch of the solvers for high accuracy
@@ -49,7 +51,7 @@ class Recipe(NamedTuple):
         first = FIRST_DISTANCE * math.sqrt(rows) * value / slope  # the mean of a batch has that much less noise
         step = self._step(problem, metric, first, w)
         a = float(self.a) * (slope if isinstance(step, stepsizes.Auto) else 1.0)
-        beta = slope * slope / value if self.beta == "auto" else float(self.beta)
+        beta = BETA_SHARE * slope * slope / value if self.beta == "auto" else float(self.beta)
         H = self._metric_state(metric, problem.d)
         return Method(
             subgradient=self._subgradient(problem),
@@ -85,9 +87,9 @@ class Recipe(NamedTuple):
         """
         if self.batch_size != "auto":
             return int(self.batch_size)
-        enough = min(problem.n / ITERATIONS_AN_EPOCH, _rarer(problem) / RARER_AN_EPOCH)
+        enough = min(problem.terms / ITERATIONS_AN_EPOCH, _rarer(problem) / RARER_AN_EPOCH)
         entries = matrices.size(problem.rows.X) if problem.source is None else problem.source.summary.entries
-        a_row = max(1.0, entries / problem.n)
+        a_row = max(1.0, losses.width(problem.loss) * entries / problem.n)
         saving = 2.0 * (problem.d + matrices.size(problem.A) / 2.0) / a_row
         return max(1, int(min(enough, saving)))
 
@@ -123,7 +125,7 @@ class Recipe(NamedTuple):
     def _subgradient(self, problem: Problem) -> Any:
         if self.implicit:
             return Implicit(np.empty(problem.d))
-        return AtMean(AT_MEAN) if self.mean == "schedule-free" else Explicit()
+        return explicit(problem.loss, AT_MEAN if self.mean == "schedule-free" else 0.0)
 
     def _average(self) -> Any:
         if self.mean in ("step-weighted", "schedule-free"):
@@ -157,21 +159,26 @@ def units(problem: Problem, w: np.ndarray, batch_size: int = 1) -> tuple[float, 
     With features c times as large and w as much smaller the first is c times as large; with a loss c times as large
     both are. So value / slope is a length of w, and slope^2 / value a beta.
     """
-    rows = min(len(problem.first_rows.y), UNIT_ROWS)
-    X, y, c = matrices.head(problem.first_rows.X, rows), problem.first_rows.y[:rows], problem.first_rows.c[:rows]
+    k = losses.width(problem.loss)
+    rows = min(len(problem.first_rows.y) // k, UNIT_ROWS) * k
+    X, y, c = selections.head(problem.first_rows.X, rows), problem.first_rows.y[:rows], problem.first_rows.c[:rows]
     z, slopes, g = np.empty(rows), np.empty(rows), np.zeros(problem.d)
     products.product(X, w, z)
     losses.all_slopes(problem.loss, z, y, slopes)
-    batch_size = min(batch_size, rows)
+    batch_size = min(batch_size * k, rows)
     for first in range(0, rows - batch_size + 1, batch_size):
         batch = slice(first, first + batch_size)
         products.transposed_product(
-            matrices.taken(X, np.arange(first, first + batch_size)), c[batch] * slopes[batch] / batch_size, g
+            selections.taken(X, np.arange(first, first + batch_size)), c[batch] * slopes[batch] / batch_size, g
         )
         if g.any():
             break
+    sizes = np.abs(g)
+    if isinstance(X, matrices.WithIntercept):
+        # The gradient of an intercept is dense: that of a batch would set the unit for features that are much smaller.
+        sizes[-1] *= INTERCEPT_SHARE
     value = losses.mean_value(problem.loss, z, y, c)
-    return float(np.max(np.abs(g))) or 1.0, value if 0.0 < value < math.inf else 1.0
+    return float(np.max(sizes)) or 1.0, value if 0.0 < value < math.inf else 1.0
 
 
 def accurate_batch_size(batch_size: int | str, problem: Problem) -> int:
@@ -185,6 +192,8 @@ def accurate_batch_size(batch_size: int | str, problem: Problem) -> int:
 
 def _rarer(problem: Problem) -> int:
     """The rows of the rarer of two targets; all rows if there are not two."""
+    if losses.width(problem.loss) > 1:
+        return problem.terms
     if problem.source is not None:
         labels = problem.source.summary.labels
         return min(rows for rows, _ in labels.values()) if labels and len(labels) <= 2 else problem.n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import ClassVar
 
 from ..problem import Problem
 from ._checks import check_batch_size, check_beta, check_choice, check_eta
@@ -43,6 +44,8 @@ class SADMM(Solver):
     beta: float | str = 1.0
     w_step: str = "exact"
     batch_size: int | str = 1
+
+    takes_vector_losses: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_eta(self.eta, ("1/(gamma t)", "auto"))

@@ -137,7 +137,7 @@ class StochasticRun(Run):
         found = certify(problem, w, v, s, theta)
         if ascent.is_possible(problem):
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                ascent.ascend(problem, w, s, theta, int(np.clip(self.done / problem.n, *DUAL_PASSES)))
+                ascent.ascend(problem, w, s, theta, int(np.clip(self.done / problem.terms, *DUAL_PASSES)))
             if np.isfinite(s).all() and np.isfinite(theta).all():
                 found = max(found, certify(problem, w, v, s, theta), key=lambda one: one.dual)
         return found

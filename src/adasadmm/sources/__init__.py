@@ -31,6 +31,7 @@ from ._files import arrow, csv, open, parquet, svmlight
 from ._gate import check_block
 from ._scaled import scaled
 from ._summary import Summary
+from ._tables import Tables, tables
 
 __all__ = [
     "BadRow",
@@ -40,6 +41,7 @@ __all__ = [
     "SourceError",
     "SourceWarning",
     "Summary",
+    "Tables",
     "arrays",
     "arrow",
     "cached",
@@ -51,4 +53,5 @@ __all__ = [
     "parquet",
     "scaled",
     "svmlight",
+    "tables",
 ]

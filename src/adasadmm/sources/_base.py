@@ -13,7 +13,7 @@ from typing import Any, Concatenate, NamedTuple, Protocol, TypedDict, TypeVar
 import numpy as np
 
 from .._core.threads import ahead
-from ..linalg import matrices
+from ..linalg import matrices, selections
 from ..linalg.matrices import WithIntercept
 from ._calls import Memory, OnConvertedBlocks, OnSingleBlock, Remembered, Work
 from ._faults import Faults, RawBlock, SourceError, SourceWarning
@@ -236,7 +236,7 @@ class Source(ABC):
         for partition in range(len(self)):
             for block in self.read_rows(partition, faults):
                 for observer in (head, *self._observers):
-                    observer.add(block)
+                    observer.add(block, partition)
                 yield (*block.X.shape, matrices.size(block.X), block.y, block.weight)
         self._head = head.blocks
 
@@ -251,7 +251,7 @@ class Source(ABC):
         """The first `FIRST_ROWS` rows, in blocks: those that the scan has kept, or read again."""
         d = self.shape[1]
         if self._head is not None:
-            return [block._replace(X=matrices.widened(block.X, d)) for block in self._head]
+            return [block._replace(X=selections.widened(block.X, d)) for block in self._head]
         head = Head()
         for partition in range(len(self)):
             with contextlib.closing(self.each(first_rows, FIRST_ROWS, partitions=[partition])) as blocks:

@@ -118,7 +118,7 @@ class CachedSource(Source):
             for partition in range(len(self)):
                 for block in self.read_rows(partition, Faults(self.on_bad_row)):
                     for observer in (head, *self._observers):
-                        observer.add(block)
+                        observer.add(block, partition)
             self._head = head.blocks
         self.n_features = store.summary.features
         return store.summary

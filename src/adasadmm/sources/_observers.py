@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..linalg import matrices
+from ..linalg import selections
 from ._calls import Remembered
 from ._faults import RawBlock
 
@@ -19,7 +19,7 @@ class Observer(Protocol):
     Rows of svmlight text may be narrower than the source: its number of features is known only after the scan.
     """
 
-    def add(self, block: RawBlock, /) -> None: ...
+    def add(self, block: RawBlock, partition: int, /) -> None: ...
 
 
 class Head:
@@ -29,7 +29,7 @@ class Head:
         self.blocks: list[RawBlock] = []
         self.missing = FIRST_ROWS
 
-    def add(self, block: RawBlock) -> None:
+    def add(self, block: RawBlock, partition: int = 0) -> None:
         if self.missing > 0 and block.X.shape[0]:
             self.blocks.append(first_rows(block, {}, self.missing))
             self.missing -= block.X.shape[0]
@@ -39,4 +39,4 @@ def first_rows(raw: RawBlock, remembered: Remembered, count: int) -> RawBlock:
     """The first rows of a block, copied so that the others can be freed."""
     y, weight, offset = (None if of is None else of[:count].copy() for of in (raw.y, raw.weight, raw.offset))
     gaps = tuple(gap for gap in raw.gaps if gap <= count)
-    return RawBlock(matrices.head(raw.X, count), y, weight, raw.place, gaps, offset)
+    return RawBlock(selections.head(raw.X, count), y, weight, raw.place, gaps, offset)

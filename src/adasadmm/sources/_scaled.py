@@ -58,7 +58,7 @@ class Moments:
         self.rows, self.weight, self.dense = 0, 0.0, False
         self.mean, self.squares = np.zeros(0), np.zeros(0)
 
-    def add(self, block: RawBlock) -> None:
+    def add(self, block: RawBlock, partition: int = 0) -> None:
         c = np.ones(block.X.shape[0]) if block.weight is None else block.weight
         if len(c):
             self.join(_moments_of(block.X, c))

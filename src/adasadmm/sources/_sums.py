@@ -49,8 +49,9 @@ def levels_of_labels(summary: Summary, loss: Any) -> np.ndarray | None:
     """The loss levels from the weight of each label, without a pass over the rows; None if there is no such list."""
     if not summary.labels:
         return None
-    weight = np.array([total for _, total in summary.labels.values()])
-    return _levels(loss, np.array(list(summary.labels), dtype=np.float64), weight * len(weight) / weight.sum())
+    weight, k = np.array([total for _, total in summary.labels.values()]), losses.width(loss)
+    y, c = np.array(list(summary.labels), dtype=np.float64), weight * len(weight) / weight.sum()
+    return _levels(loss, y, c) if k == 1 else _levels(loss, losses.targets(loss, y).reshape(-1), np.repeat(k * c, k))
 
 
 def _levels(loss: Any, y: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import losses
-from ..linalg import matrices
-from ..linalg.matrices import Rows, Streamed, WithIntercept, as_rows, as_vector
+from ..linalg import selections
+from ..linalg.matrices import Repeated, Rows, Streamed, WithIntercept, as_rows, as_vector
 from ..losses.offsets import WithOffset
 from ._base import Source
 from ._calls import OnConvertedBlocks, OnSingleBlock, Remembered
@@ -30,7 +30,9 @@ Loss = tuple  # a loss is an instance of a NamedTuple class
 class Block(NamedTuple):
     """Rows in memory, their targets, and their weights, which have mean 1 over all rows of the problem.
 
-    If the problem has an offset, the targets include it (`losses.targets_with_offset`).
+    If the problem has an offset, the targets include it (`losses.targets_with_offset`). With k outputs X is `Repeated`,
+    each row stands for k predictions with a target each, and the weights have mean k: ``1/(n k)`` of their sum is the
+    mean over rows of the sum over outputs.
     """
 
     X: Rows
@@ -48,20 +50,44 @@ def as_block(
         raise ValueError(f"X must have at least one row and one column, got shape {rows.shape}")
     if y is None:
         raise ValueError("y is missing: give one target for each row of X")
-    weight = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")
+    outputs = outputs_of(loss, y)
+    weight = _flat(np.ones(n) if sample_weight is None else sample_weight, n, outputs, "sample_weight")
     if (weight < 0.0).any():
         raise ValueError(f"sample_weight must be >= 0, got {weight.min()}")
     if not weight.any():
         raise ValueError("sample_weight must not be 0 for all rows")
-    targets = as_vector(y, n, "y")
+    if losses.width(loss) > 1 and np.ndim(y) == 1:
+        y = losses.targets(loss, as_vector(y, n, "y"))
+    both = _flat(y, n, outputs, "y")
     if offset is not None:
-        targets = losses.targets_with_offset(loss, targets, as_vector(offset, n, "offset"))
-    return Block(rows, targets, weight / weight.mean())
+        both = losses.targets_with_offset(loss, both, _flat(offset, n, outputs, "offset"))
+    return Block(repeated(rows, outputs), both, weight * (outputs / weight.mean()))
+
+
+def outputs_of(loss: Loss, y: ArrayLike) -> int:
+    """The number of predictions for each row: that of a vector loss, or the number of columns of y."""
+    width, columns = losses.width(loss), np.shape(y)[1] if np.ndim(y) == 2 else 1
+    if width > 1 and columns not in (1, width):
+        raise ValueError(f"y must have 1 or {width} columns for {loss!r}, got {columns}")
+    return max(width, columns)
+
+
+def repeated(rows: Rows, outputs: int) -> Rows:
+    """The rows for so many outputs."""
+    return rows if outputs == 1 else Repeated(rows, outputs)
+
+
+def _flat(values: ArrayLike, n: int, outputs: int, name: str) -> np.ndarray:
+    """One number for each prediction, from one for each row or for each row and output."""
+    if outputs > 1 and np.shape(values) == (n, outputs):
+        return as_vector(np.asarray(values).reshape(-1), n * outputs, name)
+    of_rows = as_vector(values, n, name)
+    return of_rows if outputs == 1 else np.repeat(of_rows, outputs)
 
 
 def of_source(source: Source, loss: Loss) -> Iterator[tuple[slice, Block]]:
     """The blocks of a source in order, each with the slice of the n rows that it holds."""
-    first, n = 0, source.shape[0]
+    first, n = 0, source.shape[0] * losses.width(loss)
     with contextlib.closing(source.raw_blocks()) as raw_blocks:
         for raw in raw_blocks:
             block = of_raw_block(raw, source.summary, loss)
@@ -71,7 +97,8 @@ def of_source(source: Source, loss: Loss) -> Iterator[tuple[slice, Block]]:
                 break
             yield rows, block
     if first != n:
-        raise SourceError(f"{source!r} was changed: it had {n:,} rows, now {f'{first:,}' if first < n else 'more'}")
+        had, now = (rows // losses.width(loss) for rows in (n, first))
+        raise SourceError(f"{source!r} was changed: it had {had:,} rows, now {f'{now:,}' if first < n else 'more'}")
 
 
 def of_raw_block(raw: RawBlock, summary: Summary, loss: Loss) -> Block:
@@ -83,14 +110,18 @@ def of_raw_block(raw: RawBlock, summary: Summary, loss: Loss) -> Block:
         raise SourceError(f"{raw.place} has no targets")
     if raw.offset is None and isinstance(loss, WithOffset):
         raise SourceError(f"{raw.place} has no offset, as other rows have")
+    outputs = losses.width(loss)
     try:
         y = as_vector(raw.y, rows, "the targets")
+        if outputs > 1:
+            y = losses.targets(loss, y).reshape(-1)
         if raw.offset is not None:
-            y = losses.targets_with_offset(loss, y, as_vector(raw.offset, rows, "the offset"))
+            y = losses.targets_with_offset(loss, y, _flat(raw.offset, rows, outputs, "the offset"))
         losses.check(loss, y)
     except ValueError as error:
         raise SourceError(f"{raw.place}: {error}") from None
-    return Block(raw.X, y, np.ones(rows) if raw.weight is None else raw.weight / (summary.weight / summary.rows))
+    weight = np.ones(rows) if raw.weight is None else raw.weight / (summary.weight / summary.rows)
+    return Block(repeated(raw.X, outputs), y, weight if outputs == 1 else np.repeat(outputs * weight, outputs))
 
 
 def by_passes(source: Source, loss: Loss) -> Block:
@@ -156,14 +187,17 @@ def first_of_source(source: Source, loss: Loss) -> Block:
     if not heads:
         raise SourceError(f"{source!r} was changed: it had {source.shape[0]:,} rows, now none")
     Xs, ys, cs = zip(*heads, strict=True)
-    return Block(matrices.stacked(Xs), np.concatenate(ys), np.concatenate(cs))
+    return Block(selections.stacked(Xs), np.concatenate(ys), np.concatenate(cs))
 
 
 def sampled(block: Block, count: int) -> Block:
     """``count`` of the rows that have a weight, always the same ones; the block itself if it has no more."""
-    counted = np.flatnonzero(block.c)
+    outputs = block.X.times if isinstance(block.X, Repeated) else 1
+    counted = np.flatnonzero(block.c.reshape(-1, outputs).any(axis=1))
     if count >= len(counted):
         return block
     chosen = np.sort(np.random.default_rng(len(block.c)).choice(counted, count, replace=False))
+    if outputs > 1:
+        chosen = (chosen[:, None] * outputs + np.arange(outputs)).reshape(-1)
     weight = block.c[chosen]
-    return Block(matrices.taken(block.X, chosen), block.y[chosen], weight / weight.mean())
+    return Block(selections.taken(block.X, chosen), block.y[chosen], weight * (outputs / weight.mean()))

@@ -11,14 +11,14 @@ import scipy.sparse as sp
 
 from ..penalties import L1, GroupL2, L2Squared, Stack
 from ._factor_terms import interaction, nominal, ordered, spatial
-from ._factors import Factor, Measures, learn_factor, learn_product
-from ._given import term_name
+from ._factors import Factor
+from ._given import columns_of, term_name
 from ._number_terms import group, linear
-from ._numbers import Numbers, learn_numbers
+from ._numbers import Numbers
 from ._slots import Slot, matrix_of
 from ._table import Table
 
-__all__ = ["TERMS", "Block", "Design", "check_terms", "learn"]
+__all__ = ["FACTORS", "TERMS", "Block", "Design", "check_terms", "used_columns"]
 
 FACTORS = (ordered, nominal, spatial)
 TERMS = (*FACTORS, linear, group, interaction)
@@ -40,18 +40,10 @@ def check_terms(terms: Any) -> list:
     return listed
 
 
-def learn(terms: list, table: Table, per_row: Measures, centred: bool) -> Design:
-    """Levels, edges, means and scales from the rows of a fit."""
-    factors = {term_name(term): learn_factor(term, table, per_row) for term in terms if isinstance(term, FACTORS)}
-    blocks: list[Block] = []
-    for term in terms:
-        if isinstance(term, FACTORS):
-            blocks.append(factors[term_name(term)])
-        elif isinstance(term, interaction):
-            blocks.append(learn_product(term, factors, table, per_row))
-        else:
-            blocks.append(learn_numbers(term, table, per_row.weight))
-    return Design(tuple(blocks), centred)
+def used_columns(terms: list) -> list[str]:
+    """The columns that the terms name."""
+    plain = [term for term in terms if not isinstance(term, interaction)]
+    return [name for term in plain for name in (*columns_of(term), *(getattr(term, "coordinates", None) or ()))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +52,7 @@ class Design:
 
     blocks: tuple[Block, ...]
     centred: bool = True
+    rows: int = 0  # of the fit
 
     @property
     def width(self) -> int:
@@ -89,9 +82,12 @@ class Design:
         averages = []
         for block, place in self.placed():
             own, average = block.slots(table, self.units_of(block) if standardised else None)
-            slots += [Slot(np.where(slot.columns >= 0, slot.columns + place.start, -1), slot.values) for slot in own]
+            for slot in own:
+                slot.columns[slot.columns >= 0] += place.start
+            slots += own
             if average is not None:
                 averages.append(_averages(*average, place.start, (len(table), self.width)))
+        table.codes.clear()  # they are not needed any more, and as large as a third of the matrix
         return sum(averages, start=matrix_of(slots, len(table), self.width))
 
     def units_of(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
@@ -100,10 +96,10 @@ class Design:
             return block.mean * self.centred, block.scale
         return np.zeros(block.width), np.ones(block.width)
 
-    def in_own_units(self, coef: np.ndarray, intercept: float) -> tuple[np.ndarray, float]:
-        """Coefficients and intercept for the columns in their own units, from those of the standardised ones."""
+    def in_own_units(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
+        """Coefficients and intercepts of one function or several in the columns' own units, from the standardised."""
         centre, scale = (np.concatenate(part) for part in zip(*map(self.units_of, self.blocks), strict=True))
-        return coef / scale, float(intercept - (centre / scale) @ coef)
+        return coef / scale, intercept - coef @ (centre / scale)
 
     # --- the penalty -------------------------------------------------------------------------------------------------
 

@@ -12,9 +12,8 @@ from scipy.spatial import cKDTree
 from ..graphs import chain
 from ._given import plain_value
 from ._levels import MISSING, OTHER, find_level
-from ._table import Table
 
-__all__ = ["edges_of", "levels_of_edges", "mean_places", "weights_of"]
+__all__ = ["check_places", "edges_of", "levels_of_edges", "weights_of"]
 
 MOST_PAIRS = 200_000
 MOST_NAMED = 5
@@ -86,21 +85,15 @@ def _given_edges(term: Any, label: str, levels: list) -> np.ndarray:
     return pairs
 
 
-def mean_places(term: Any, label: str, table: Table, codes: np.ndarray, levels: list) -> np.ndarray:
-    """The mean coordinates of the rows of each level."""
-    table.check_columns(term.coordinates, label)
-    points = np.column_stack([table.numbers(name, label) for name in term.coordinates])
-    use = np.isfinite(points).all(axis=1) & (codes >= 0)
-    count = np.bincount(codes[use], minlength=len(levels))
-    sums = [np.bincount(codes[use], weights=points[use, axis], minlength=len(levels)) for axis in (0, 1)]
-    lost = [level for level, rows in zip(levels, count, strict=True) if not rows and level not in (MISSING, OTHER)]
+def check_places(term: Any, label: str, levels: list, places: np.ndarray) -> None:
+    """Raise ``ValueError`` if a level has no row with both coordinates."""
+    known = np.isfinite(places).all(axis=1)
+    lost = [level for level, found in zip(levels, known, strict=True) if not found and level not in (MISSING, OTHER)]
     if lost:
         listed = ", ".join(map(repr, lost[:MOST_NAMED])) + (", ..." if len(lost) > MOST_NAMED else "")
         raise ValueError(
             f"{label}: the levels {listed} have no row with both coordinates {term.coordinates}: fill them"
         )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.column_stack(sums) / count[:, None]
 
 
 def _nearest(places: np.ndarray, neighbours: int) -> np.ndarray:

@@ -21,6 +21,7 @@ class _Factor:
 
     column: str
     base: Any
+    penalty: str
     weights: Any
     strength: float
     missing: str
@@ -31,6 +32,7 @@ class _Factor:
         if not isinstance(self.column, str):
             raise ValueError(f"terms.{kind} needs the name of a column, got {self.column!r}")
         check_strength(self)
+        check_choice(self, "penalty", ("l1", "l2"))
         check_choice(self, "unknown", UNKNOWN)
         check_choice(self, "missing", MISSING)
         self._set(base=plain_value(self.base), weights=plain_weights(self.weights, kind))
@@ -63,6 +65,9 @@ class ordered(_Factor):
         Join the last level to the first, as for hours and months.
     base : level, default=None
         The level with coefficient 0. None takes the first.
+    penalty : {"l1", "l2"}, default="l1"
+        ``"l1"`` fuses levels. ``"l2"`` penalises half the squared differences instead: coefficients that vary smoothly
+        from level to level, none of them equal.
     weights : frame or sequence, default=None
         The weight of each edge: a frame with the columns ``level_a``, ``level_b`` and ``weight``, or such triples. They
         are used as they are. None takes the weights of the model.
@@ -92,6 +97,7 @@ class ordered(_Factor):
     monotone: str | None = None
     cyclic: bool = False
     base: Any = None
+    penalty: str = "l1"
     weights: Any = None
     strength: float = 1.0
     missing: str = "error"
@@ -129,7 +135,7 @@ class nominal(_Factor):
         Name of the column.
     min_count : int, default=1
         Levels with fewer rows are gathered in one level, ``"(other)"``, which unknown levels then have, too.
-    base, weights, strength, missing, unknown, name
+    base, penalty, weights, strength, missing, unknown, name
         As for `ordered`. ``unknown="nearest"`` needs levels that are numbers.
 
     Examples
@@ -143,6 +149,7 @@ class nominal(_Factor):
     _: KW_ONLY
     min_count: int = 1
     base: Any = None
+    penalty: str = "l1"
     weights: Any = None
     strength: float = 1.0
     missing: str = "error"
@@ -172,7 +179,7 @@ class spatial(_Factor):
         ``neighbours`` nearest places. Either ``edges`` or ``coordinates`` is required.
     neighbours : int, default=5
         Number of nearest places.
-    base, weights, strength, missing, unknown, name
+    base, penalty, weights, strength, missing, unknown, name
         As for `ordered`. ``unknown="nearest"`` takes the nearest place by ``coordinates``.
 
     Examples
@@ -188,6 +195,7 @@ class spatial(_Factor):
     coordinates: tuple[str, str] | None = None
     neighbours: int = 5
     base: Any = None
+    penalty: str = "l1"
     weights: Any = None
     strength: float = 1.0
     missing: str = "error"

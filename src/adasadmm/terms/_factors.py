@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from ._edges import edges_of, levels_of_edges, mean_places, weights_of
+from ._columns import Values
+from ._edges import check_places, edges_of, levels_of_edges, weights_of
 from ._given import term_name
 from ._levels import AVERAGE, Levels, find_level, learn_levels
 from ._slots import Slot
+from ._standard import noise_of_edges
 from ._table import Table
 
-__all__ = ["Counts", "Factor", "Measures", "learn_factor", "learn_product"]
+__all__ = ["Counts", "Factor", "Measures", "Tally", "factor_of", "levels_of", "parts_of", "product_of"]
 
 
 class Measures(NamedTuple):
@@ -50,8 +53,7 @@ class Factor:
     weights: np.ndarray | None = None
     direction: int = 0
     strength: float = 1.0
-
-    penalty = "l1"
+    penalty: str = "l1"
 
     @property
     def width(self) -> int:
@@ -65,18 +67,10 @@ class Factor:
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(column for part in self.parts for column in part.columns))
 
-    def codes(self, table: Table) -> np.ndarray:
-        """The number of the level of each row, or AVERAGE."""
-        found = self.parts[0].codes(table)
-        for part in self.parts[1:]:
-            other = part.codes(table)
-            found = np.where((found == AVERAGE) | (other == AVERAGE), AVERAGE, found * len(part) + other)
-        return found
-
     def slots(self, table: Table, units: Any = None) -> tuple[list[Slot], tuple[np.ndarray, np.ndarray] | None]:
         """One slot; and, for rows with the mean effect of all levels, which they are and the entries of each."""
-        codes = self.codes(table)
-        columns = np.where(codes == AVERAGE, -1, self.place[codes])
+        codes = joint_codes(self.parts, table)
+        columns = np.append(self.place, -1).astype(np.int32)[codes]  # AVERAGE, -1, is the last
         average = np.flatnonzero(codes == AVERAGE)
         entries = np.zeros(self.width)
         entries[self.place[self.place >= 0]] = self.counts.share[self.place >= 0]
@@ -88,14 +82,11 @@ class Factor:
         return _differences(self.place, self.edges, self.width)
 
     def standard_weights(self) -> np.ndarray:
-        """Weights for which one strength serves all terms (Devriendt et al. 2021).
-
-        An edge has the root of the share of the rows of its levels, times the number of free levels by the number of
-        edges. Levels without rows count as one row.
-        """
-        share = self.counts.share[self.edges].sum(axis=1)
-        least = 1.0 / max(self.counts.rows.sum(), 1.0)
-        return np.sqrt(np.maximum(share, least)) * (self.width / max(len(self.edges), 1))
+        """The same weight for each edge; levels without a column, of which there may be several, are one node."""
+        nodes = self.place + 1
+        share = np.bincount(nodes, weights=self.counts.share, minlength=self.width + 1)
+        least = 1.0 / max(self.counts.rows.sum(), 1.0)  # where no row can tell two levels apart
+        return np.full(len(self.edges), max(noise_of_edges(nodes[self.edges], share), least))
 
     def constraint_rows(self) -> sp.csr_array:
         """Differences of consecutive levels, to be >= 0; none without a direction."""
@@ -120,44 +111,106 @@ def _differences(place: np.ndarray, edges: np.ndarray, width: int) -> sp.csr_arr
     return sp.csr_array(sp.coo_array(entries, shape=(len(edges), width)))
 
 
-def learn_factor(term: Any, table: Table, per_row: Measures) -> Factor:
-    """The block of an ordered, nominal or spatial term."""
-    label, kind = f"terms.{type(term).__name__}({term.column!r})", type(term).__name__
+def joint_codes(parts: tuple[Levels, ...], table: Table) -> np.ndarray:
+    """The number of the level of each row, or of the pair of its levels, or AVERAGE."""
+    found = parts[0].codes(table)
+    for part in parts[1:]:
+        other = part.codes(table)
+        found = np.where((found == AVERAGE) | (other == AVERAGE), AVERAGE, found * len(part) + other)
+    return found
+
+
+class Tally:
+    """What the rows of each level add up to, block by block; with the coordinates of a spatial term."""
+
+    def __init__(self, parts: tuple[Levels, ...], coordinates: tuple[str, ...] = ()) -> None:
+        self.parts, self.coordinates = parts, coordinates
+        self.levels = math.prod(len(part) for part in parts)
+        self.rows = np.zeros(self.levels, dtype=np.int64)
+        self.weight, self.exposure, self.placed = (np.zeros(self.levels) for _ in range(3))
+        self.sums = np.zeros((self.levels, len(coordinates)))
+
+    def add(self, table: Table, per_row: Measures) -> None:
+        codes, label = joint_codes(self.parts, table), self.parts[0].term
+        known = codes >= 0
+        chosen: Any = slice(None) if known.all() else known
+        self.rows += np.bincount(codes[chosen], minlength=self.levels)
+        self.weight += np.bincount(codes[chosen], weights=per_row.weight[chosen], minlength=self.levels)
+        self.exposure += np.bincount(codes[chosen], weights=per_row.exposure[chosen], minlength=self.levels)
+        if self.coordinates:
+            table.check_columns(self.coordinates, label)
+            points = np.column_stack([table.numbers(name, label) for name in self.coordinates])
+            use = np.isfinite(points).all(axis=1) & known
+            self.placed += np.bincount(codes[use], minlength=self.levels)
+            for axis in range(points.shape[1]):
+                self.sums[:, axis] += np.bincount(codes[use], weights=points[use, axis], minlength=self.levels)
+
+    def counts(self) -> Counts:
+        return Counts(self.rows, self.weight / max(self.weight.sum(), np.finfo(float).tiny), self.exposure)
+
+    def places(self) -> np.ndarray | None:
+        """The mean coordinates of the rows of each level; NaN without a row."""
+        if not self.coordinates:
+            return None
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.sums / self.placed[:, None]
+
+
+def label_of(term: Any) -> str:
+    return f"terms.{type(term).__name__}({term.column!r})"
+
+
+def levels_of(term: Any, found: Values | None) -> Levels:
+    """The levels of an ordered, nominal or spatial term, from the values of its column."""
+    label = label_of(term)
     more = levels_of_edges(term, label) if getattr(term, "edges", None) is not None else None
-    levels = learn_levels(term, label, table, more)
+    levels = learn_levels(term, label, found, more)
     base = 0 if term.base is None else find_level(levels.levels, term.base, f"base of {label}")
-    codes, places, coordinates = levels.codes(table), None, getattr(term, "coordinates", None) or ()
-    if coordinates:
-        places = mean_places(term, label, table, codes, levels.levels)
-    coder = replace(levels, base=base, coordinates=coordinates, places=places)
-    counts = _counts(codes, per_row, len(coder))
+    return replace(levels, base=base, coordinates=getattr(term, "coordinates", None) or ())
+
+
+def factor_of(term: Any, levels: Levels, tally: Tally) -> Factor:
+    """The block of an ordered, nominal or spatial term."""
+    label, counts, places = label_of(term), tally.counts(), tally.places()
+    coder = replace(levels, places=places)
+    if places is not None:
+        check_places(term, label, coder.levels, places)
     if np.count_nonzero(counts.rows) < 2:
         raise ValueError(f"{label} has one level only, {coder.levels[int(counts.rows.argmax())]!r}: leave the term out")
-    if more and not set(more) & {level for level, count in zip(coder.levels, counts.rows, strict=True) if count}:
-        raise ValueError(
-            f"{label}: none of the levels that the edges name, such as {more[0]!r}, is a value of the column, such "
-            f"as {coder.levels[int(counts.rows.argmax())]!r}; check names and types"
-        )
-    edges = edges_of(term, label, coder.levels, base, places)
-    place = np.arange(len(coder)) - (np.arange(len(coder)) > base)
-    place[base] = -1
+    if getattr(term, "edges", None) is not None:
+        _check_named(levels_of_edges(term, label), label, coder.levels, counts)
+    edges = edges_of(term, label, coder.levels, coder.base, places)
+    place = np.arange(len(coder)) - (np.arange(len(coder)) > coder.base)
+    place[coder.base] = -1
     direction = {None: 0, "increasing": 1, "decreasing": -1}[getattr(term, "monotone", None)]
-    given = weights_of(term.weights, label, coder.levels, edges)
-    return Factor(kind, term_name(term), (coder,), coder.levels, place, edges, counts, given, direction, term.strength)
+    fixed = (weights_of(term.weights, label, coder.levels, edges), direction, term.strength, term.penalty)
+    return Factor(type(term).__name__, term_name(term), (coder,), coder.levels, place, edges, counts, *fixed)
 
 
-def learn_product(term: Any, factors: dict[str, Factor], table: Table, per_row: Measures) -> Factor:
-    """The block of an interaction of two factors of the model."""
-    chosen = []
+def _check_named(named: list, label: str, levels: list, counts: Counts) -> None:
+    """Raise ``ValueError`` if no level of the edges has a row."""
+    if not set(named) & {level for level, count in zip(levels, counts.rows, strict=True) if count}:
+        raise ValueError(
+            f"{label}: none of the levels that the edges name, such as {named[0]!r}, is a value of the column, such "
+            f"as {levels[int(counts.rows.argmax())]!r}; check names and types"
+        )
+
+
+def parts_of(term: Any, known: dict[str, Levels]) -> tuple[Levels, ...]:
+    """The levels of the two factors of an interaction."""
     for name in term.factors:
-        if name not in factors:
-            known = ", ".join(map(repr, factors)) or "none"
+        if name not in known:
+            listed = ", ".join(map(repr, known)) or "none"
             raise ValueError(
-                f"terms.interaction names {name!r}, which is not a factor of the model; its factors are {known}: add "
+                f"terms.interaction names {name!r}, which is not a factor of the model; its factors are {listed}: add "
                 f"terms.ordered, terms.nominal or terms.spatial of {name!r} before it"
             )
-        chosen.append(factors[name])
-    first, second = chosen
+    return tuple(known[name] for name in term.factors)
+
+
+def product_of(term: Any, factors: dict[str, Factor], tally: Tally) -> Factor:
+    """The block of an interaction of two factors of the model."""
+    first, second = (factors[name] for name in term.factors)
     m, n = len(first.levels), len(second.levels)
     levels = [f"{one}:{other}" for one in first.levels for other in second.levels]
     free = (first.place >= 0)[:, None] & (second.place >= 0)[None, :]
@@ -166,15 +219,5 @@ def learn_product(term: Any, factors: dict[str, Factor], table: Table, per_row: 
     along_second = (np.arange(m)[:, None, None] * n + second.edges[None, :, :]).reshape(-1, 2)
     edges = np.vstack([along_first, along_second])
     edges = edges[(place[edges] >= 0).any(axis=1)]  # between two cells with coefficient 0 there is nothing to fuse
-    block = Factor("interaction", term_name(term), (*first.parts, *second.parts), levels, place, edges, Counts())
-    counts = _counts(block.codes(table), per_row, m * n)
-    return replace(block, counts=counts, strength=term.strength)
-
-
-def _counts(codes: np.ndarray, per_row: Measures, count: int) -> Counts:
-    """What the rows of each level add up to."""
-    known = codes >= 0
-    codes = codes[known]
-    weight, exposure = (np.bincount(codes, weights=each[known], minlength=count) for each in per_row)
-    share = weight / max(weight.sum(), np.finfo(float).tiny)
-    return Counts(np.bincount(codes, minlength=count), share, exposure)
+    parts, counts = (*first.parts, *second.parts), tally.counts()
+    return Factor("interaction", term_name(term), parts, levels, place, edges, counts, strength=term.strength)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from ._columns import Values
 from ._given import plain_value
 from ._table import Table
 
@@ -47,7 +48,7 @@ class Levels:
         """The number of the level of each row, or AVERAGE."""
         known = table.codes.get(id(self.levels))
         if known is None:
-            known = table.codes[id(self.levels)] = self.levels, self._codes(table)
+            known = table.codes[id(self.levels)] = self.levels, self._codes(table).astype(np.int32)
         return known[1]
 
     def _codes(self, table: Table) -> np.ndarray:
@@ -120,39 +121,37 @@ def find_level(levels: list, given: Any, what: str) -> int:
 # --- learning --------------------------------------------------------------------------------------------------------
 
 
-def learn_levels(term: Any, label: str, table: Table, more: list | None = None) -> Levels:
-    """The levels of a term's column; ``more`` are levels that need no row."""
-    table.check_columns((term.column,), label)
+def learn_levels(term: Any, label: str, found: Values | None, more: list | None = None) -> Levels:
+    """The levels of a term's column, from its values; ``more`` are levels that need no row."""
     cuts = None
     if getattr(term, "bins", None) is not None:
-        cuts = _cuts(term, table.numbers(term.column, label), label)
+        cuts = _cuts(term, found, label)
         levels = _bands(cuts)
     else:
-        levels = _distinct(term, label, table, more or [])
+        assert found is not None
+        levels = _distinct(term, label, found, more or [])
     if term.missing == "level":
         levels = [*levels, MISSING]
-    found = Levels(label, term.column, levels, term.unknown, term.missing, 0, cuts)
+    made = Levels(label, term.column, levels, term.unknown, term.missing, 0, cuts)
     if term.unknown == "nearest" and cuts is None and not hasattr(term, "coordinates"):
         strange = [level for level in levels if level not in (MISSING, OTHER) and not np.isfinite(_as_number(level))]
         if strange:
             raise ValueError(f'{label}: unknown="nearest" needs levels that are numbers, got {strange[0]!r}')
-    return found
+    return made
 
 
-def _distinct(term: Any, label: str, table: Table, more: list) -> list:
+def _distinct(term: Any, label: str, found: Values, more: list) -> list:
     """Each value is a level: in the given order, that of the categories, or sorted."""
-    values, missing = table.values(term.column)
-    distinct, counts = _counted(values[~missing])
-    given = getattr(term, "levels", None)
+    counts, given = found.counts(), getattr(term, "levels", None)
     if given is not None:
-        strange = [value for value in distinct if value not in set(given)]
+        strange = [value for value in counts if value not in set(given)]
         if strange:
             raise ValueError(f"{label}: levels lacks {strange[0]!r}, a value of column {term.column!r}: add it")
         return list(given)
     rare = {value for value, count in counts.items() if count < getattr(term, "min_count", 1)}
-    declared = table.categories(term.column)
+    declared = found.categories
     if declared is None:
-        declared = sorted([*distinct, *(level for level in more if level not in counts)], key=_order)
+        declared = sorted([*counts, *(level for level in more if level not in counts)], key=_order)
     kept = [level for level in declared if level not in rare and (term_keeps_empty(term) or level in counts)]
     kept += [level for level in more if level not in set(kept) | rare]
     return [*kept, OTHER] if rare else kept
@@ -168,17 +167,6 @@ def _order(level: Any) -> tuple:
     return (1, 0.0, level) if isinstance(level, str) else (0, float(level), "")
 
 
-def _counted(values: np.ndarray) -> tuple[list, dict]:
-    if values.dtype == object:
-        counts: dict[Any, int] = {}
-        for value in values.tolist():
-            counts[value] = counts.get(value, 0) + 1
-        return list(counts), counts
-    distinct, numbers = np.unique(values, return_counts=True)
-    levels = [int(value) if float(value).is_integer() else float(value) for value in distinct]
-    return levels, dict(zip(levels, numbers.tolist(), strict=True))
-
-
 def _positions(values: np.ndarray, number: dict) -> np.ndarray:
     """The number of each value, -1 if it has none."""
     if values.dtype == object:
@@ -187,18 +175,16 @@ def _positions(values: np.ndarray, number: dict) -> np.ndarray:
     return np.array([number.get(value, -1) for value in distinct.tolist()], dtype=np.int64)[inverse]
 
 
-def _cuts(term: Any, values: np.ndarray, label: str) -> np.ndarray:
+def _cuts(term: Any, found: Values | None, label: str) -> np.ndarray:
     """The inner ends of the bands."""
     if isinstance(term.bins, tuple):
         return np.array(term.bins)
-    values = values[~np.isnan(values)]
-    if not len(values):
-        raise ValueError(f"{label}: column {term.column!r} has no numbers")
+    assert found is not None
+    low, high = found.span(label)
     shares = np.linspace(0.0, 1.0, term.bins + 1)[1:-1]
-    low, high = values.min(), values.max()
     cuts = low + shares * (high - low)
     if term.binning == "quantile":
-        cuts = np.unique(np.quantile(values, shares, method="inverted_cdf"))
+        cuts = np.unique(found.quantiles(shares))
     return cuts[(cuts >= low) & (cuts < high)]
 
 

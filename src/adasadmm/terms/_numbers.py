@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ._columns import Moments
 from ._given import term_name
 from ._slots import Slot
 from ._table import Table
 
-__all__ = ["Numbers", "learn_numbers"]
+__all__ = ["Numbers", "add_moments", "indicator", "numbers_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class Numbers:
 
     @property
     def names(self) -> list[str]:
-        return [*self.columns, *(f"{self.columns[k]}=(missing)" for k in self.indicated)]
+        return [*self.columns, *(indicator(self.columns[k]) for k in self.indicated)]
 
     def slots(self, table: Table, units: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[list[Slot], None]:
         """A slot for each column, in the units of the table or in others (centre and scale)."""
@@ -64,7 +65,8 @@ class Numbers:
         filled += [missing[k].astype(float) for k in self.indicated]
         if units is not None:
             filled = [(values - centre) / scale for values, centre, scale in zip(filled, *units, strict=True)]
-        return [Slot(np.where(values != 0.0, k, -1), values) for k, values in enumerate(filled)], None
+        kept = (np.where(values != 0.0, k, -1).astype(np.int32) for k, values in enumerate(filled))
+        return [Slot(columns, values) for columns, values in zip(kept, filled, strict=True)], None
 
     @property
     def A(self) -> sp.csr_array:
@@ -81,36 +83,39 @@ class Numbers:
         return sp.csr_array((0, self.width))
 
 
-def learn_numbers(term: Any, table: Table, weight: np.ndarray) -> Numbers:
-    """The block of a linear or group term."""
-    kind, columns = type(term).__name__, term.columns
-    label = f"terms.{kind}"
-    table.check_columns(columns, label)
-    read = [table.numbers(column, label) for column in columns]
-    indicated = tuple(k for k, values in enumerate(read) if term.missing == "indicator" and np.isnan(values).any())
-    rows = np.zeros(len(columns) + len(indicated), dtype=int)
-    mean, scale = np.zeros(len(columns) + len(indicated)), np.ones(len(columns) + len(indicated))
-    for k, values in enumerate([*read, *(np.isnan(read[j]).astype(float) for j in indicated)]):
-        known = ~np.isnan(values)
-        rows[k], total = known.sum(), weight[known].sum()
-        if total <= 0.0:
-            raise ValueError(f"{label}: column {columns[k]!r} has no number in a row with a weight")
-        mean[k] = weight[known] @ values[known] / total
-        spread = np.sqrt(weight[known] @ (values[known] - mean[k]) ** 2 / total)
-        scale[k] = spread if spread > 1e-12 * abs(mean[k]) else 1.0  # a constant column keeps its coefficient of 0
-    block = Numbers(
-        kind,
-        term_name(term),
-        columns,
-        getattr(term, "penalty", "group"),
-        term.missing,
-        mean,
-        scale,
-        indicated,
-        rows,
-        term.strength,
-    )
+def numbers_of(term: Any, moments: dict[str, Moments]) -> Numbers:
+    """The block of a linear or group term, from the moments of its columns."""
+    kind, columns, known = type(term).__name__, term.columns, [moments[column] for column in term.columns]
+    for found in known:
+        if found.weight <= 0.0:
+            raise ValueError(f"terms.{kind}: column {found.column!r} has no number in a row with a weight")
+    indicated = tuple(k for k, found in enumerate(known) if term.missing == "indicator" and found.missing)
+    flags = [moments[indicator(columns[k])] for k in indicated]
+    scale = np.array([_spread(found) for found in (*known, *flags)])
+    mean, rows = (np.array([getattr(found, name) for found in (*known, *flags)]) for name in ("mean", "rows"))
+    penalty = getattr(term, "penalty", "group")
+    block = Numbers(kind, term_name(term), columns, penalty, term.missing, mean, scale, indicated, rows, term.strength)
     return block if getattr(term, "weights", None) is None else _with_weights(block, term.weights)
+
+
+def indicator(column: str) -> str:
+    """The name of the column that is 1 where a value is missing."""
+    return f"{column}=(missing)"
+
+
+def add_moments(term: Any, column: str, moments: dict[str, Moments], table: Table, weight: np.ndarray) -> None:
+    """Add the rows of a table to the moments of a column of a term, and of the indicator of its missing values."""
+    label = f"terms.{type(term).__name__}"
+    table.check_columns((column,), label)
+    values = table.numbers(column, label)
+    moments[column].add(values, weight)
+    moments[indicator(column)].add(np.isnan(values).astype(float), weight)
+
+
+def _spread(found: Moments) -> float:
+    """The standard deviation; 1 for a constant column, which keeps its coefficient of 0."""
+    spread = np.sqrt(found.squares / found.weight)
+    return float(spread) if spread > 1e-12 * abs(found.mean) else 1.0
 
 
 def _with_weights(block: Numbers, given: tuple) -> Numbers:

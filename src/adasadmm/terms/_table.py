@@ -27,7 +27,6 @@ class Table:
                 f"got {type(frame).__name__}"
             ) from None
         self.library = nw.get_native_namespace(frame).__name__
-        self._values: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         self.codes: dict[int, tuple[list, np.ndarray]] = {}  # by the identity of a list of levels, which is kept
 
     def __len__(self) -> int:
@@ -44,26 +43,25 @@ class Table:
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"{term} names {column!r}, which is not a column of X: {listed}.{hint}")
 
+    def check_numbers(self, column: str, term: str) -> None:
+        """Raise ``ValueError`` unless the column contains numbers or booleans."""
+        kind = self.frame[column].dtype
+        if not (kind.is_numeric() or kind == nw.Boolean):
+            raise ValueError(
+                f"{term} needs numbers, but column {column!r} has the type {kind}: convert it, or use terms.ordered or "
+                "terms.nominal"
+            )
+
     def numbers(self, column: str, term: str) -> np.ndarray:
         """The numbers of a column; NaN where one is missing."""
-        series = self.frame[column]
-        if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-            raise ValueError(
-                f"{term} needs numbers, but column {column!r} has the type {series.dtype}: convert it, or use "
-                "terms.ordered or terms.nominal"
-            )
-        found = series.cast(nw.Float64).to_numpy().astype(np.float64)
+        self.check_numbers(column, term)
+        found = self.frame[column].cast(nw.Float64).to_numpy().astype(np.float64)
         if np.isinf(found).any():
             raise ValueError(f"{term}: column {column!r} contains infinity, in row {int(np.isinf(found).argmax())}")
         return found
 
     def values(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         """The values of a column, and which of them are missing."""
-        if column not in self._values:
-            self._values[column] = self._read(column)
-        return self._values[column]
-
-    def _read(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         series = self.frame[column]
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             found = series.cast(nw.Float64).to_numpy().astype(np.float64)

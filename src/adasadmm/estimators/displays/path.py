@@ -248,9 +248,8 @@ class PathDisplay:
         marks: dict[str, Any] = {"linestyle": "none", "color": "#D55E00", "markersize": 6, "zorder": 4}
         ax.plot(self._x[best], mean[best], marker="o", label="best mean", **marks)
         if self.scores.shape[1] > 1:
-            ax.plot(
-                self._x[simplest], mean[simplest], marker="s", markerfacecolor="white", label="1 s.e. rule", **marks
-            )
+            around = {**marks, "marker": "s", "markersize": 9, "markerfacecolor": "none"}  # it may be the best one
+            ax.plot(self._x[simplest], mean[simplest], label="1 s.e. rule", **around)
         self._mark(ax)
         zero = f" (0 is drawn at {self._x[-1]:.1g})" if np.min(self.alphas) == 0.0 else ""
         ax.set(xscale="log", xlabel=f"alpha{zero}", ylabel=self.score_name)

@@ -15,7 +15,7 @@ from .drawing import draw
 from .figure import STYLE, save
 from .study import LearntGraph
 
-__all__ = ["Line", "Showcase", "WeightMap", "write_showcase"]
+__all__ = ["Line", "Recovery", "Showcase", "WeightMap", "write_showcase"]
 
 LEAST = 1e-3  # smallest relative suboptimality shown
 NAMES = ("without the graph", "with the graph")
@@ -47,10 +47,20 @@ class WeightMap(NamedTuple):
     test_errors: list[float]
 
 
+class Recovery(NamedTuple):
+    """Planted weights of an image, what models make of them, and the mean accuracy of each model on fresh rows."""
+
+    shape: tuple[int, int]
+    truth: list[float]
+    weights: dict[str, list[float]]
+    accuracies: dict[str, float]
+
+
 class Showcase(NamedTuple):
     """The content of the page. ``titles`` has a title and a description of the graph of each data set."""
 
     titles: dict[str, tuple[str, str]]
+    recovery: Recovery
     lines: list[Line]
     maps: list[WeightMap]
     about: dict[str, str]
@@ -73,7 +83,7 @@ def write_showcase(show: Showcase, folder: pathlib.Path) -> list[pathlib.Path]:
             figure = Figure()
             _draw_map(figure.subplots(1, 2), one)
             drawn[f"weights_{one.dataset}"] = save(figure, folder, f"weights_{one.dataset}")
-        drawn["overview"] = save(_overview(show), folder, "overview")
+        drawn["overview"] = save(_overview(show.recovery), folder, "overview")
     jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     text = jinja.from_string(_part("showcase.html.jinja")).render(
         show=show,
@@ -92,14 +102,25 @@ def _embedded(picture: pathlib.Path) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(picture.read_bytes()).decode()}"
 
 
-def _overview(show: Showcase) -> Any:
-    """Draw the overview: the two weight maps of the first data set, and its curves."""
+PANELS = {"L1": "L1", "ridge": "ridge", "grid": "adasadmm, pixel grid"}
+
+
+def _overview(recovery: Recovery) -> Any:
+    """Draw the planted weights, and those of each model on the same colour scale relative to its largest weight."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.6, 3.3))
-    left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.5))
-    _draw_map((left, middle), show.maps[0])
-    _draw_curves(right, [line for line in show.lines if line.dataset == show.maps[0].dataset])
+    figure = Figure(figsize=(9.6, 2.9))
+    captions = ["300 images to learn from", *(f"accuracy {value:.0%}" for value in recovery.accuracies.values())]
+    titles = ["true weights", *(PANELS.get(name, name) for name in recovery.weights)]
+    for ax, title, caption, weights in zip(
+        figure.subplots(1, len(titles)), titles, captions, [recovery.truth, *recovery.weights.values()], strict=True
+    ):
+        most = float(np.max(np.abs(weights))) or 1.0
+        ax.imshow(np.reshape(weights, recovery.shape), cmap="RdBu_r", vmin=-most, vmax=most)
+        ax.set_title(title, loc="left")
+        ax.set(xticks=[], yticks=[])
+        ax.set_xlabel(caption, loc="left")
+        ax.spines[:].set_visible(False)
     return figure
 
 

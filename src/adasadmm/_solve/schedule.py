@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .solvers import Batches, Iterations, Round, Run, Work
-from .solvers.work import Visit
+from .. import losses
+from ..solvers import Batches, Iterations, Round, Run, Work
+from ..solvers.work import Visit
 
 __all__ = ["Plan", "Segment", "after", "schedule"]
 
@@ -43,7 +44,7 @@ def schedule(run: Run, plan: Plan) -> tuple[Iterator[Segment], float]:
         return _rounds(run, plan), plan.epochs
     if run.problem.source is not None:
         return _passes(run, plan), plan.epochs
-    length = plan.epochs if plan.samples is None else np.size(plan.samples) / run.problem.n
+    length = plan.epochs if plan.samples is None else np.size(plan.samples) / run.problem.terms
     return _visits(run, plan), length
 
 
@@ -58,14 +59,14 @@ def _iterations(run: Run, plan: Plan) -> Iterator[Segment]:
 
 def _visits(run: Run, plan: Plan) -> Iterator[Segment]:
     block, size = run.problem.rows, run.batch_size
-    drawn = orders(run.problem.n, plan)
+    drawn = orders(run.problem.terms, plan)
     if plan.samples is None and plan.trace_every > 1.0:
         every = math.ceil(plan.trace_every)
         for first in drawn:  # whole epochs, each drawn when it comes
             epochs = itertools.chain([first], itertools.islice(drawn, every - 1))
             yield (Batches(block, order, size) for order in epochs)
     else:
-        for piece in pieces(drawn, plan.trace_every * run.problem.n, size):
+        for piece in pieces(drawn, plan.trace_every * run.problem.terms, size):
             yield [Batches(block, piece, size)]
 
 
@@ -127,7 +128,7 @@ def _epoch(run: Run, plan: Plan, epoch: int) -> Segment:
     partitions: Sequence[int] | np.ndarray = range(len(problem.source))
     if shuffled:
         partitions = rng.permutation(len(problem.source))
-    left, visited = round(min(plan.epochs - epoch, 1.0) * problem.n), 0
+    left, visited = round(min(plan.epochs - epoch, 1.0) * problem.terms), 0
     with contextlib.closing(problem.source.raw_blocks(partitions)) as blocks:
         while left > 0:
             start = time.perf_counter()
@@ -136,9 +137,9 @@ def _epoch(run: Run, plan: Plan, epoch: int) -> Segment:
             if piece is None:
                 return
             block = problem.block_of(piece)
-            n = len(block.y)
+            n = len(block.y) // losses.width(problem.loss)
             order = (rng.permutation(n) if shuffled else np.arange(n))[:left]
-            for first, last in _pieces_of_block(len(order), problem.n * epoch + visited, run.batch_size):
+            for first, last in _pieces_of_block(len(order), problem.terms * epoch + visited, run.batch_size):
                 yield Batches(block, order[first:last], run.batch_size)
             left -= n
             visited += n

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from . import losses
-from .linalg import products
-from .solvers import Batches, Run, Work
+from .. import losses
+from ..linalg import products
+from ..solvers import Batches, Run, Work
 
 __all__ = ["Progress", "ProgressiveLoss", "SearchProgress"]
 
@@ -32,19 +32,20 @@ class ProgressiveLoss:
 
     def before(self, work: Work) -> None:
         """Predict the rows of a piece of work, if it belongs to the first pass and nothing before it is missing."""
-        known = self.rows == self.run.done - self.first < self.run.problem.n
+        known = self.rows == self.run.done - self.first < self.run.problem.terms
         if not (self.needed and known and isinstance(work, Batches)):
             return
         block, rows = work.block, work.samples
         products.product(block.X, self.run.answer, z := np.empty(len(block.y)))
-        loss = float(losses.mean_value(self.run.problem.loss, z[rows], block.y[rows], block.c[rows]))
+        at = losses.entries(self.run.problem.loss, rows)
+        loss = float(losses.mean_value(self.run.problem.loss, z[at], block.y[at], block.c[at]))
         self.total += len(rows) * loss
         self.rows += len(rows)
 
     @property
     def value(self) -> float | None:
         """The mean over the first pass; None for rows in memory, and if the run was resumed within that pass."""
-        whole = self.rows == min(self.run.done - self.first, self.run.problem.n)
+        whole = self.rows == min(self.run.done - self.first, self.run.problem.terms)
         return self.total / self.rows if self.rows and whole else None
 
 
@@ -53,7 +54,7 @@ class Progress:
 
     def __init__(self, run: Run, done: int, epochs: float, show: bool) -> None:
         self.run, self.begin = run, done
-        an_epoch = 1 if run.solver.uses_all_rows else run.problem.n
+        an_epoch = 1 if run.solver.uses_all_rows else run.problem.terms
         self.by_rows = show and run.problem.source is not None and not run.solver.uses_all_rows
         self.unit = 1 if self.by_rows else an_epoch  # of `run.done`, for one unit of the bar
         self.progressive = ProgressiveLoss(run, done)

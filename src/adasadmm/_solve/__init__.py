@@ -1,0 +1,6 @@
+"""solve(): the schedule of rows, the loop around a solver's run, progress, and the result."""
+
+from .drive import advance as advance
+from .solving import begin as begin, solve as solve
+
+__all__ = ["advance", "begin", "solve"]

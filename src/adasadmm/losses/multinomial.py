@@ -1,0 +1,257 @@
+"""The loss of multinomial logistic regression: one softmax of the predictions of all classes."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .._core.jit import inlined
+from ._generic import (
+    NEWTON_STEPS,
+    balanced,
+    check,
+    conjugate,
+    curvature,
+    domain,
+    prox,
+    second,
+    sized,
+    slope,
+    targets,
+    value,
+    width,
+    xlogx,
+)
+
+BALANCED = 1e-15  # relative error of the probabilities of the classes after `balanced`
+LARGE = 0.5  # the size of a Newton step beyond which a line search follows
+
+
+class Multinomial(NamedTuple):
+    """``log(sum_c exp(z_c)) - sum_c y_c z_c``: the loss of multinomial logistic regression, or softmax regression.
+
+    The predictions z of a row are one number for each class. The target of a row is its class, a whole number from 0 to
+    ``classes - 1``, or a row of y with the probability of each class.
+
+    Parameters
+    ----------
+    classes : int, default=0
+        The number of classes. 0 takes it from y; rows of a source need the number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import losses
+    >>> loss, y, s = losses.Multinomial(3), np.array([0.0, 1.0, 0.0]), np.empty(3)
+    >>> float(round(losses.value(loss, np.zeros(3), y), 4))  # log 3
+    1.0986
+    >>> losses.slope(loss, np.zeros(3), y, s)
+    >>> s.round(4)
+    array([ 0.3333, -0.6667,  0.3333])
+    """
+
+    classes: int = 0
+
+
+@value.register
+def multinomial_value(loss: Multinomial, z, y):
+    top = np.max(z)
+    total, chosen = 0.0, 0.0
+    for c in range(len(z)):
+        total += math.exp(z[c] - top)
+        if y[c] != 0.0:
+            chosen += y[c] * (z[c] - top)
+    return math.log(total) - chosen
+
+
+@slope.register
+def multinomial_slope(loss: Multinomial, z, y, out):
+    softmax(z, out)
+    for c in range(len(z)):
+        out[c] -= y[c]
+
+
+@inlined
+def softmax(z, out):
+    """``exp(z_c) / sum_e exp(z_e)`` without overflow."""
+    top, total = np.max(z), 0.0
+    for c in range(len(z)):
+        out[c] = math.exp(z[c] - top)
+        total += out[c]
+    for c in range(len(z)):
+        out[c] /= total
+
+
+@second.register
+def second_of_multinomial(loss: Multinomial, z, y, out):
+    p = np.empty(len(z))
+    softmax(z, p)
+    for a in range(len(p)):
+        for b in range(len(p)):
+            out[a, b] = -p[a] * p[b]
+        out[a, a] += p[a]
+
+
+@curvature.register
+def multinomial_curvature(loss: Multinomial):
+    return 0.5
+
+
+@prox.register
+def multinomial_prox(loss: Multinomial, z, tau, y, out):
+    """Newton's method; its matrix ``I/tau + diag(p) - p p'`` is inverted by the formula of Sherman and Morrison."""
+    k = len(z)
+    p, step = np.empty(k), np.empty(k)
+    for c in range(k):
+        out[c] = z[c]
+    for _ in range(NEWTON_STEPS):
+        softmax(out, p)
+        along, share = 0.0, 0.0
+        for c in range(k):
+            stiff = 1.0 / tau + p[c]
+            step[c] = (p[c] - y[c] + (out[c] - z[c]) / tau) / stiff
+            along += p[c] * step[c]
+            share += p[c] * p[c] / stiff
+        largest, size = 0.0, 0.0
+        for c in range(k):
+            step[c] += p[c] / (1.0 / tau + p[c]) * along / (1.0 - share)
+            largest, size = max(largest, abs(step[c])), max(size, abs(out[c]))
+        length = 1.0 if largest <= LARGE else shortened(z, tau, y, out, p, step)
+        for c in range(k):
+            out[c] -= length * step[c]
+        if largest <= 1e-15 * (1.0 + size) or length == 0.0:
+            break
+
+
+@inlined
+def shortened(z, tau, y, u, p, step):
+    """The longest of the steps 1, 1/2, 1/4, ... after which the objective of the prox has fallen enough."""
+    falls = 0.0
+    for c in range(len(u)):
+        falls += step[c] * (p[c] - y[c] + (u[c] - z[c]) / tau)
+    before, length = envelope(z, tau, y, u, step, 0.0), 1.0
+    while length > 1e-12:
+        if envelope(z, tau, y, u, step, length) <= before - 0.1 * length * falls:
+            return length
+        length *= 0.5
+    return 0.0
+
+
+@inlined
+def envelope(z, tau, y, u, step, length):
+    """The objective of the prox after a step."""
+    top = -math.inf
+    for c in range(len(u)):
+        top = max(top, u[c] - length * step[c])
+    total, rest = 0.0, 0.0
+    for c in range(len(u)):
+        at = u[c] - length * step[c]
+        total += math.exp(at - top)
+        rest += 0.5 * (at - z[c]) * (at - z[c]) / tau - y[c] * (at - top)
+    return math.log(total) + rest
+
+
+@conjugate.register
+def multinomial_conjugate(loss: Multinomial, s, y):
+    total = 0.0
+    for c in range(len(s)):
+        total += xlogx(s[c] + y[c])
+    return total
+
+
+@domain.register
+def multinomial_domain(loss: Multinomial, s, y, out):
+    """``s + y`` lies in the simplex: the projection leaves out the classes that fall below 0 until none does."""
+    k = len(s)
+    kept, total = k, 0.0
+    for c in range(k):
+        out[c] = s[c] + y[c]
+        total += out[c]
+    shift = (total - 1.0) / kept
+    for _ in range(k):
+        number, total = 0, 0.0
+        for c in range(k):
+            if s[c] + y[c] > shift:
+                number += 1
+                total += s[c] + y[c]
+        shift = (total - 1.0) / number
+        if number == kept:
+            break
+        kept = number
+    for c in range(k):
+        out[c] = max(s[c] + y[c] - shift, 0.0) - y[c]
+
+
+@balanced.register
+def balanced_multinomial(loss: Multinomial, s, y, weight):
+    """Shift the logits of each class until its mean probability is its frequency; a mixture removes the last error."""
+    k, targets = loss.classes, y.reshape(-1, loss.classes)
+    share, p = weight[::k] / weight[::k].sum(), s.reshape(-1, k) + targets
+    frequency = share @ targets
+    absent = frequency == 0.0
+    p = np.where(absent, 0.0, p)
+    p[~(p.sum(axis=1) > 0.0)] = frequency
+    p /= p.sum(axis=1, keepdims=True)
+    for _ in range(NEWTON_STEPS):
+        mean = share @ p
+        missing = frequency - mean
+        if np.abs(missing).max() <= BALANCED:
+            break
+        curved = np.diag(mean) - (p * share[:, None]).T @ p
+        shift = np.clip(np.linalg.lstsq(curved, missing, rcond=1e-12)[0], -LARGE, LARGE)
+        nearer = p * np.exp(shift)
+        nearer /= nearer.sum(axis=1, keepdims=True)
+        if not np.abs(frequency - share @ nearer).max() < np.abs(missing).max():
+            break
+        p = nearer
+    return (_mixed(p, share @ p, frequency) - targets).reshape(-1)
+
+
+def _mixed(p, mean, frequency):
+    """The least mixture of p with one distribution for all rows that has these frequencies of the classes."""
+    too_many = mean > frequency
+    part = np.max((mean - frequency)[too_many] / mean[too_many], initial=0.0)
+    if part <= 4.0 * BALANCED:
+        return p
+    return (1.0 - part) * p + np.maximum(frequency - (1.0 - part) * mean, 0.0)
+
+
+# --- its targets -----------------------------------------------------------------------------------------------------
+
+
+@width.register
+def width_of_multinomial(loss: Multinomial) -> int:
+    return loss.classes
+
+
+@sized.register
+def sized_multinomial(loss: Multinomial, y):
+    if loss.classes:
+        return loss
+    if y is None:
+        raise ValueError("the number of classes is not known before the rows are read: give Multinomial(classes)")
+    classes = y.shape[1] if y.ndim == 2 else int(np.max(y, initial=0)) + 1
+    return Multinomial(max(classes, 2))
+
+
+@targets.register
+def targets_of_multinomial(loss: Multinomial, y):
+    code = y.astype(np.int64)
+    wrong = (code != y) | (code < 0) | (code >= loss.classes)
+    if wrong.any():
+        raise ValueError(
+            f"y must hold whole numbers from 0 to {loss.classes - 1}, the classes of Multinomial, got {y[wrong][0]:g}"
+        )
+    return np.eye(loss.classes)[code]
+
+
+@check.register(Multinomial)
+def check_multinomial(loss, y):
+    if loss.classes < 2:
+        raise ValueError(f"classes of Multinomial must be at least 2, got {loss.classes}")
+    p = y.reshape(-1, loss.classes)
+    wrong = (p < 0.0).any(axis=1) | (np.abs(p.sum(axis=1) - 1.0) > 1e-9)
+    if wrong.any():
+        raise ValueError(f"the rows of y must be probabilities of the classes, got {p[wrong][0]}")

@@ -1,0 +1,316 @@
+"""ADMM for networks: each edge has its own copies of the coefficients at both of its ends.
+
+The rows of A are differences ``a (w_i - w_j)``. With a copy of ``a w_i`` and one of ``a w_j`` for each of them, the
+matrix of the w-step is ``X'CX``, if the loss is squared or ``beta_z/n X'CX`` if it is not, plus a diagonal: no edge
+couples two coefficients. If X falls into blocks, one for each node of a network, so does the matrix (`block_systems`).
+For a pair of copies u_i and u_j, the prox of ``phi(u_i - u_j)`` is that of phi at their difference with twice the step;
+their mean stays. After it, their scaled duals are lambda and -lambda, so that ``theta = -beta lambda`` is a dual point.
+
+This is the splitting of Hallac, Leskovec and Boyd (Network Lasso, KDD 2015), here with a duality gap.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from .. import losses
+from .._core.jit import compiled, unwrapped
+from .._core.machine import memory
+from ..certificates import BestDual, certify, duality
+from ..certificates.trace import Certificate
+from ..linalg import products
+from ..linalg.block_systems import BlockSystem, entries_of_inverses
+from ..linalg.matrices import CSR, differences
+from ..problem import Problem
+from ._checks import check_beta, is_number
+from .admm import balanced_by
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .newton import prox
+from .units import measured
+from .work import Iterations, Work
+
+__all__ = ["ConsensusADMM"]
+
+BALANCED_AT = (5, 10, 17, 28, 46, 75, 122, 198, 321, 520)
+HOLD = 1e-12  # relative: coordinates that nothing determines stay where they started
+ARRAYS = ("w", "v", "mean", "dual", "z", "u", "Xw", "v_before", "mean_before", "z_before")
+NUMBERS = ("iteration", "begun", "beta", "beta_z")
+
+
+@dataclasses.dataclass(frozen=True)
+class ConsensusADMM(Solver):
+    """ADMM with copies of the coefficients at both ends of each edge, for a model at each node of a network.
+
+    The rows of A must be weighted differences of two coefficients, and X sparse. An iteration takes two passes over X
+    and solves a system for each block of columns that rows of X connect; it is fast if these blocks are small, or have
+    few rows each. The penalty can be any: with `GroupL2` over the rows of each edge the problem is the network lasso.
+
+    Parameters
+    ----------
+    beta : "auto" or float, default="auto"
+        The weight of the constraint. "auto" balances the residuals.
+    relax : float, default=1.6
+        Over-relaxation, between 0 and 2.
+
+    References
+    ----------
+    D. Hallac, J. Leskovec, S. Boyd: Network Lasso: Clustering and Optimization in Large Graphs. KDD 2015.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from adasadmm import ConsensusADMM, GroupL2, Problem, Squared, graphs, solve
+    >>> A = sp.kron(graphs.incidence([[0, 1]], d=2), sp.eye_array(2), format="csr")  # two nodes, two coefficients each
+    >>> problem = Problem(sp.eye_array(4), [0.0, 0.0, 3.0, 4.0], loss=Squared(), penalty=GroupL2(0.25, [[0, 1]]), A=A)
+    >>> solve(problem, ConsensusADMM(), tol=1e-9).w.round(4)
+    array([0.6, 0.8, 2.4, 3.2])
+    """
+
+    beta: float | str = "auto"
+    relax: float = 1.6
+
+    uses_all_rows: ClassVar[bool] = True
+    takes_streams: ClassVar[bool] = False
+    takes_any_B: ClassVar[bool] = False
+    knows_gap: ClassVar[bool] = True
+    exact_v: ClassVar[bool] = True
+    loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
+    default_epochs: ClassVar[float] = 2000.0
+    fit_epochs: ClassVar[int] = 2000
+    trace_iterations: ClassVar[int] = 10
+    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        check_beta(self.beta)
+        if not (is_number(self.relax) and 0.0 < self.relax < 2.0):
+            raise ValueError(f"relax must lie between 0 and 2, got {self.relax!r}")
+
+    def check(self, problem: Problem) -> None:
+        if differences(problem.A) is None or problem.b.any():
+            raise ValueError("ConsensusADMM() needs rows of A that are differences of two coefficients, and b = 0")
+        if not isinstance(problem.rows.X, CSR):
+            raise ValueError("ConsensusADMM() needs a sparse X, whose rows fall into blocks of columns; use ALM()")
+        need, have = 16.0 * entries_of_inverses(problem.rows.X), memory()
+        if need > 0.5 * have:
+            raise ValueError(
+                f"ConsensusADMM() would need {need / 2**30:.1f} GiB for the inverses of the blocks of X, this machine "
+                f"has {have / 2**30:.1f} GiB; use ALM()"
+            )
+
+    def begin(self, problem: Problem, start: Point) -> Run:
+        return ConsensusRun(problem, self, start)
+
+
+@compiled
+def ends_of_edges(first, second, weight, w, difference, total):
+    """``a (w_i - w_j)`` and ``a (w_i + w_j)`` for each edge."""
+    for k in range(len(first)):
+        a, b = weight[k] * w[first[k]], weight[k] * w[second[k]]
+        difference[k], total[k] = a - b, a + b
+
+
+@compiled
+def relaxed_copies(edges, w, relax, copies, target):
+    """The means of the copies, and what the prox of their difference is taken at."""
+    (first, second, weight), (v, mean, dual) = edges, copies
+    for k in range(len(first)):
+        a, b = weight[k] * w[first[k]], weight[k] * w[second[k]]
+        target[k] = relax * (a - b) + (1.0 - relax) * v[k] + 2.0 * dual[k]
+        mean[k] = 0.5 * relax * (a + b) + (1.0 - relax) * mean[k]
+
+
+@compiled
+def pull_of_copies(edges, beta, copies, out):
+    """What the copies, ``mean + v/2`` and ``mean - v/2``, pull at w, less their duals; added to out."""
+    (first, second, weight), (v, mean, dual) = edges, copies
+    for k in range(len(first)):
+        half, scale = 0.5 * v[k] - dual[k], beta * weight[k]
+        out[first[k]] += scale * (mean[k] + half)
+        out[second[k]] += scale * (mean[k] - half)
+
+
+@compiled
+def prox_of_rows(loss, y, x, tau, out):
+    for i in range(len(y)):
+        out[i] = losses.prox(loss, x[i], tau, y[i])
+
+
+class ConsensusRun(Run):
+    """ADMM with copies on one problem.
+
+    ``v`` and ``mean`` are the difference and the mean of the two copies of each row of A, ``dual`` is lambda. ``z`` and
+    ``u`` are the split predictions and their scaled duals; the squared loss, whose own curvature is part of the matrix,
+    does not need them.
+    """
+
+    solver: ConsensusADMM
+
+    def __init__(self, problem: Problem, solver: ConsensusADMM, start: Point) -> None:
+        self.problem, self.solver = problem, solver
+        pairs = differences(problem.A)
+        assert pairs is not None and isinstance(problem.rows.X, CSR)
+        self.pairs, self.penalty = pairs, problem.v_step[1]
+        self.system = BlockSystem(problem.rows.X)
+        self.squared = isinstance(unwrapped(problem.loss), losses.Squared)
+        self.degree = products.gram_diagonal(problem.A, np.ones(problem.m))
+        self.iteration, self.begun = 0, 0  # balancing counts iterations from `begun`
+        units = measured(problem, problem)
+        self.beta_z = 1.0 if self.squared else units.beta_z
+        self.beta = units.even / units.beta_z * self.beta_z if solver.beta == "auto" else float(solver.beta)
+        self.w, self.v, self.dual = start.w.copy(), start.v.copy(), -start.theta / self.beta
+        self.mean = 0.5 * self._ends()[1]
+        self.Xw = problem.predictions(self.w)
+        self.z, self.u = self.Xw.copy(), np.zeros(problem.n)
+        if self.w.any():
+            self.u[:] = duality.slopes(problem, self.z) / self.beta_z
+        self.v_before, self.mean_before, self.z_before = self.v.copy(), self.mean.copy(), self.z.copy()
+        # The squared loss is (z - y)^2 / 2, where y, which may have an offset, is minus the slope at 0.
+        self.y = -duality.slopes(problem, np.zeros(problem.n)) if self.squared else np.empty(0)
+        self.best_dual = BestDual()
+        self._factorise()
+        nothing = np.empty(0)  # compile outside the clock
+        prox_of_rows(problem.loss, problem.rows.y[:0], nothing, 1.0, nothing)
+
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """The differences, and the sums, of the coefficients at the two ends of each edge."""
+        difference, total = np.empty((2, self.problem.m))
+        ends_of_edges(*self.pairs, self.w, difference, total)
+        return difference, total
+
+    def _factorise(self) -> None:
+        h = self.problem.gamma + self.beta * self.degree
+        self.hold = HOLD * np.where(h > 0.0, h, 1.0)
+        self.system.factor(self.beta_z / self.problem.n * self.problem.rows.c, h + self.hold)
+
+    # --- iterations --------------------------------------------------------------------------------------------------
+
+    def advance(self, work: Work) -> None:
+        assert isinstance(work, Iterations)
+        for _ in range(work.number):
+            self.iteration += 1
+            self.v_before[:], self.mean_before[:], self.z_before[:] = self.v, self.mean, self.z
+            self._argmin_w()
+            self._split_rows()
+            self._split_edges()
+            if self.iteration - self.begun in BALANCED_AT:
+                self._balance()
+
+    def _argmin_w(self) -> None:
+        wanted = self.y if self.squared else self.z - self.u
+        e = self.hold * self.w
+        pull_of_copies(self.pairs, self.beta, (self.v, self.mean, self.dual), e)
+        self.w[:], self.Xw[:] = self.system.solve(e, self.beta_z / self.problem.n * self.problem.rows.c * wanted)
+
+    def _split_rows(self) -> None:
+        """The prox of each row's loss."""
+        if self.squared:
+            self.z[:] = self.Xw
+            self.u[:] = duality.slopes(self.problem, self.Xw)
+            return
+        target = self.solver.relax * self.Xw + (1.0 - self.solver.relax) * self.z + self.u
+        prox_of_rows(self.problem.loss, self.problem.rows.y, target, 1.0 / self.beta_z, self.z)
+        self.u[:] = target - self.z
+
+    def _split_edges(self) -> None:
+        """The prox of the penalty at the difference of each pair of copies."""
+        target = np.empty_like(self.v)
+        relaxed_copies(self.pairs, self.w, self.solver.relax, (self.v, self.mean, self.dual), target)
+        prox(self.penalty, target, 2.0 / self.beta, self.v)
+        np.subtract(target, self.v, out=self.dual)
+        self.dual *= 0.5
+
+    def _balance(self) -> None:
+        """Bring the relative residuals of rows and edges together, each by its own beta."""
+        c, of_rows = self.problem.rows.c, 1.0
+        if not self.squared:
+            of_rows = balanced_by(
+                _norm(self.Xw - self.z, c),
+                (_norm(self.Xw, c), _norm(self.z, c)),
+                _norm(self.z - self.z_before, c),
+                _norm(self.u, c),
+            )
+        of_edges = 1.0
+        if self.solver.beta == "auto":
+            difference, total = self._ends()
+            of_edges = balanced_by(
+                _pairs(difference - self.v, total - 2.0 * self.mean),
+                (_pairs(difference, total), _pairs(self.v, 2.0 * self.mean)),
+                _pairs(self.v - self.v_before, 2.0 * (self.mean - self.mean_before)),
+                math.sqrt(2.0) * _norm(self.dual),
+            )
+        self.beta_z, self.beta = self.beta_z * of_rows, self.beta * of_edges
+        self.u /= of_rows
+        self.dual /= of_edges
+        if of_rows != 1.0 or of_edges != 1.0:
+            self._factorise()
+
+    # --- the point ---------------------------------------------------------------------------------------------------
+
+    def is_finite(self) -> bool:
+        return bool(np.isfinite(self.w).all() and np.isfinite(self.dual).all())
+
+    @property
+    def point(self) -> Point:
+        return Point(self.w, self.v, -self.beta * self.dual)
+
+    @property
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.w, self.v
+
+    @property
+    def answer(self) -> np.ndarray:
+        return self.w.copy()
+
+    def monitor(self) -> Monitor:
+        turn = self.problem.times_A_transposed(self.v - self.v_before)
+        return Monitor(self.iteration, dual_residual=self.beta * _norm(turn))
+
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        return self.beta_z * self.u, -self.beta * self.dual
+
+    def certify(self) -> Certificate:
+        """The certificate of the present point, with the best dual value so far."""
+        return self.best_dual.find(
+            self.problem, self.iteration, lambda: certify(self.problem, self.w, self.v, *self.dual_point())
+        )
+
+    # --- the state by name -------------------------------------------------------------------------------------------
+
+    def state(self) -> NamedState:
+        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
+        return arrays | {name: getattr(self, name) for name in NUMBERS} | {"best_dual": self.best_dual.best}
+
+    def restore(self, state: NamedState) -> None:
+        for name in ARRAYS:
+            getattr(self, name)[...] = state[name]
+        for name in NUMBERS:
+            setattr(self, name, state[name])
+        self.best_dual.best = float(state["best_dual"])
+        self.best_dual.forget()
+        self._factorise()
+
+    def fork(self, problem: Problem | None) -> ConsensusRun:
+        if problem is None:
+            raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
+        fork = ConsensusRun(problem, self.solver, self.point)
+        if problem.rows is not self.problem.rows:
+            return fork
+        fork.restore(self.state())
+        fork.done, fork.seconds = self.done, self.seconds
+        if problem is not self.problem:  # another penalty needs another balance
+            fork.best_dual.reset()
+            fork.begun = self.iteration
+        return fork
+
+
+def _norm(x: np.ndarray, weight: np.ndarray | float = 1.0) -> float:
+    return math.sqrt(float(np.sum(weight * x * x)))
+
+
+def _pairs(difference: np.ndarray, total: np.ndarray) -> float:
+    """The norm of pairs of vectors from their differences and sums."""
+    return math.sqrt(0.5 * (_norm(difference) ** 2 + _norm(total) ** 2))

@@ -1,0 +1,173 @@
+"""The inner problem of the augmented Lagrangian method: L_beta as a function of w alone, minimised by Newton's method.
+
+In Newton's matrix a row counts by the curvature of its envelope: for the hinge loss, only the rows at the kink count.
+If these are many more than features, an evenly spaced sample of them is used, with larger weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import penalties
+from .._core.jit import is_registered
+from ..linalg import matrices, products
+from ..linalg.systems import System
+from ..problem import Problem
+from . import newton
+from .newton import PROBE, TINY, RowTerms, prox
+from .units import Units
+
+__all__ = ["MOST_STEPS", "InnerProblem"]
+
+MOST_STEPS = 40
+ROWS_A_FEATURE, FEW_ROWS = 6, 4000  # in Newton's matrix at least
+PASSES = 4  # over X that forming it may cost
+MORE_ROWS = 3  # steps of an iteration after which the rows in it double
+NEWTON_RESIDUAL = 1e-3  # relative, of the solution of Newton's system
+
+
+class InnerProblem:
+    """psi of `alm`, for the duals and the betas that a run sets, and the w at which it is.
+
+    Attributes
+    ----------
+    w, Xw, Aw, z, v, theta_next : ndarray
+        The point, its products, and the z, v and theta that belong to it.
+    u, theta : ndarray
+        The scaled multipliers of ``X w = z``, and those of ``A w - b = v``.
+    allowed : float
+        The error that Newton's method may leave, as a cost of the dual value.
+    """
+
+    problem: Problem
+    units: Units
+    system: System | None
+    w: np.ndarray
+    Xw: np.ndarray
+    Aw: np.ndarray
+    z: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    theta: np.ndarray
+    theta_next: np.ndarray
+    diagonal: np.ndarray  # of Newton's matrix
+    beta_z: float
+    beta: float
+    allowed: float
+    iteration: int
+
+    def _prepare(self, problem: Problem) -> None:
+        self.problem, self.system = problem, None
+        self.penalty, self.separable = problem.v_step[1], _separable(problem)
+
+    def _minimise(self) -> int:
+        """w, and the z, v and theta that belong to it; returns the number of Newton steps.
+
+        After a step with all rows, only those take part whose slopes may still change, until that is done for them. The
+        minimum is found when a gradient of all rows says so.
+        """
+        steps, rows = 0, self._all_rows()
+        while True:
+            pull = self._pull(rows, rows.slopes(), steps)
+            gradient = self._gradient(pull / self.problem.n)
+            length = 0.0
+            if steps < MOST_STEPS and (steps == 0 or self._excess(gradient) > self.allowed):
+                p = -self._newton_step(gradient, rows, steps)
+                Xp, Ap = rows.product(p), self.problem.times_A(p)
+                length = self._length(rows, p, Xp, Ap, float(gradient @ p))
+            if length > 0.0:
+                steps += 1
+                near = rows if rows.chosen is not None else rows.near(max(length, 1.0) * Xp, pull)
+                near.Xw += length * (Xp if near is rows else Xp[near.chosen])
+                self.w += length * p
+                self.Aw += length * Ap
+                rows = near
+            elif rows.chosen is None:
+                return steps
+            else:
+                products.product(self.problem.rows.X, self.w, self.Xw)
+                rows = self._all_rows()
+
+    def _gradient(self, pull: np.ndarray) -> np.ndarray:
+        """The gradient of psi from that of the rows' part; also sets v and the theta that would follow."""
+        self.v[:], self.theta_next[:] = self._constraint(self.Aw)
+        return pull + self.problem.gamma * self.w - self.problem.times_A_transposed(self.theta_next)
+
+    def _constraint(self, Aw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The best v for a given A w, and the theta after it."""
+        x = Aw - self.problem.b - self.theta / self.beta
+        v = np.empty_like(x)
+        prox(self.penalty, x, 1.0 / self.beta, v)
+        return v, -self.beta * (x - v)
+
+    def _excess(self, gradient: np.ndarray) -> float:
+        """What this gradient costs the dual value; without a ridge, for a w of the size to be expected."""
+        gamma, size = self.problem.gamma, np.abs(self.w)
+        with np.errstate(divide="ignore"):
+            cost = np.where(gamma > 0.0, gradient**2 / (2.0 * gamma), np.abs(gradient) * (size + self.units.reach))
+        return float(np.sum(cost))
+
+    def _length(self, rows: RowTerms, p: np.ndarray, Xp: np.ndarray, Ap: np.ndarray, first_slope: float) -> float:
+        """The length of the step along p."""
+
+        def slope(length: float) -> float:
+            _, theta = self._constraint(self.Aw + length * Ap)
+            ridge = self.problem.gamma * (self.w + length * p)
+            return rows.slope(p, Xp, length) / self.problem.n + float(ridge @ p) - float(theta @ Ap)
+
+        return newton.step_length(slope, first_slope)
+
+    def _pull(self, rows: RowTerms, slopes: np.ndarray, step: int) -> np.ndarray:
+        """The rows' part of the gradient; where that is a pass, with that of Newton's matrix for the step to come."""
+        if not matrices.is_streamed(rows.X):
+            return rows.pull(slopes)
+        weights = self._curved_rows(rows, step)
+        pull, of_X = products.transposed_product_and_gram(rows.X, slopes, weights)
+        self.system = self.problem.system
+        self.system.know(weights, of_X)
+        return pull
+
+    def _newton_step(self, gradient: np.ndarray, rows: RowTerms, step: int) -> np.ndarray:
+        """The inverse of the second derivative of psi, times its gradient."""
+        if self.system is None:
+            self.system = self.problem.system
+        weights = self._curved_rows(rows, step)
+        self.system.factor(weights, self.beta * self._constraint_curvature(), self.units.ridge)
+        self.diagonal[:] = self.system.diagonal
+        return self.system.solve(gradient, NEWTON_RESIDUAL)
+
+    def _curved_rows(self, rows: RowTerms, step: int) -> np.ndarray:
+        """The weight of each row in Newton's matrix; 0 for rows without curvature, or outside of the sample."""
+        curvature, times = rows.curvature(), 2 ** (step // MORE_ROWS)
+        curved = np.flatnonzero(curvature)
+        n, d = self.problem.n, self.problem.d
+        affordable = PASSES * 2 * n * n // max(1, matrices.size(self.problem.rows.X))
+        every = max(1, len(curved) // (times * max(ROWS_A_FEATURE * d, affordable, FEW_ROWS)))
+        used = curved[self.iteration % every :: every]
+        share = len(curved) / max(1, len(used))
+        weights = np.zeros(n)
+        weights[used if rows.chosen is None else rows.chosen[used]] = share * self.beta_z / n * curvature[used]
+        return weights
+
+    def _constraint_curvature(self) -> np.ndarray:
+        """1 - the derivative of the prox of each constraint; a bound if the prox couples coordinates."""
+        x = self.Aw - self.problem.b - self.theta / self.beta
+        off = x - self.v
+        step = PROBE * (np.abs(x) + np.abs(off)) + TINY
+        probed = np.empty_like(x)
+        prox(self.penalty, x + step, 1.0 / self.beta, probed)
+        curvature = np.where(self.separable, 1.0 - (probed - self.v) / step, off / np.where(x == 0.0, 1.0, x))
+        curvature[(x == 0.0) & ~self.separable] = 1.0
+        return np.where(curvature > PROBE, np.minimum(curvature, 1.0), 0.0)
+
+    def _all_rows(self) -> RowTerms:
+        X, y, c = self.problem.rows
+        return RowTerms(X, newton.Envelopes(self.problem.loss, y, c, self.Xw, self.u, self.beta_z), self.z)
+
+
+def _separable(problem: Problem) -> np.ndarray:
+    """Which coordinates of v the penalty treats one by one."""
+    found = np.ones(problem.p, dtype=bool)
+    for part, rows in penalties.parts_of(problem.penalty, problem.p):
+        found[rows] = is_registered(penalties.prox_at, part)
+    return found
