@@ -24,7 +24,7 @@ PILOT = 0.25  # epochs
 
 def auto(problem: Problem) -> float:
     slope, value = recipe.units(problem, np.zeros(problem.d))
-    return slope * slope / value
+    return recipe.BETA_SHARE * slope * slope / value
 
 
 def by_residuals(problem: Problem, seed: int) -> float:
@@ -52,7 +52,7 @@ def row(name: str) -> list[str]:
         problem = problem_of(name, Hinge(), seed)
         for k, way in enumerate(ways):
             beta = way(problem, seed)
-            solver = AdaSADMM(beta=beta, average="polynomial")
+            solver = AdaSADMM(beta=beta, average="auto")
             result = solve(problem, solver, epochs=EPOCHS, seed=seed, trace_every=EPOCHS)
             found[k] += problem.objective(result.w_average) / len(SEEDS)
             betas.append(beta)
