@@ -5,11 +5,13 @@ BIN    := $(VENV)/bin
 export PYTHONHASHSEED := 0
 
 # What `make bench` runs: the scripts that write a table into the docs, and more words for benchopt, if any.
-TABLES   ?= shapes glm insurance housing paths exactness published growth row_visit batch_sizes w_steps full_metric big_sparse cold_start limits defaults peers all_rows tight \
+TABLES   ?= shapes glm softmax quantile insurance housing sacramento network paths exactness published growth row_visit batch_sizes w_steps full_metric big_sparse cold_start limits defaults peers all_rows tight one_pass \
   high_accuracy step_sizes step_kinds means betas certificates streams clusters kills fuzz fuzz_cvxpy steady
 BENCHOPT ?=
 
-.PHONY: demo test test-all test-lowest audit bench docs browser dist lint types clean
+CASES    ?= $(basename $(notdir $(wildcard examples/case_*.py)))
+
+.PHONY: demo test test-all test-lowest audit bench cases docs browser dist lint types clean
 
 demo: $(VENV)/core
 	$(BIN)/adasadmm demo
@@ -18,8 +20,8 @@ test: $(VENV)/dev lint types
 	$(BIN)/python -m pytest -n 2 -q -m "not slow"
 
 # Tests that run no compiled kernel of their own: of files, pages, commands, displays, and of the compiler's cache.
-WITHOUT_KERNELS := bench browser cached cases checkpoints cli cli_files cli_truth compiling dask datasets demo disk_cache displays distributed docstrings estimators faults \
-  fingerprint hostile_plug_ins layers memory models models_0_1 package pages paper_data place progressive readme registry report reproduce site terms terms_tables threads
+WITHOUT_KERNELS := bench browser cached case_pages cases checkpoints cli cli_files cli_truth compiling dask datasets demo disk_cache displays distributed docstrings estimators faults \
+  fingerprint hostile_plug_ins layers memory models models_0_1 package pages paper_data place progressive readme registry report reproduce site site_parts terms terms_files terms_tables threads validation
 IGNORED := $(foreach name,$(WITHOUT_KERNELS),--ignore=tests/test_$(name).py)
 
 # What is slow or needs more: everything marked slow, then the tests of kernels without the compiler, and with bounds checks.
@@ -52,6 +54,12 @@ audit: $(VENV)/dev
 bench: $(VENV)/bench
 	set -e; for table in $(TABLES); do $(BIN)/python benchmarks/$$table.py; done
 	$(BIN)/benchopt run benchmarks/benchopt --local --no-display --timeout 20m $(BENCHOPT)
+
+# The case studies: figures and pictures into docs/cases/results, from which `make docs` takes them. They need the data of
+# docs/datasets.md. One of them: make cases CASES=case_rent
+cases: $(VENV)/bench
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cases,peers]"
+	set -e; for case in $(CASES); do $(BIN)/python examples/$$case.py --store; done
 
 # The wheel and the sdist, into dist/.
 dist: $(VENV)/dev

@@ -24,6 +24,9 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "myst_parser",
     "mathml",
+    "results",
+    "report",
+    "benchmark_pictures",
 ]
 exclude_patterns = ["_build", "_templates", "tutorials"]
 templates_path = ["_templates"]
@@ -56,7 +59,8 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["gallery", "generated/tutorials"],
     "filename_pattern": r"/plot_.*\.py",
     "within_subsection_order": "gallery.place",
-    "ignore_pattern": r"plot_communities\.py",  # takes minutes: its figures are in estimators.md
+    # plot_communities takes minutes: its figures are in estimators.md. Case studies need data: make cases runs them.
+    "ignore_pattern": r"plot_communities\.py|case_\w+\.py|casebook\.py",
     "reset_modules": ("gallery.clean_pictures",),
     "reset_modules_order": "before",
     "capture_repr": ("_repr_html_", "__repr__"),
@@ -75,7 +79,7 @@ sphinx_gallery_conf = {
 # --- the look --------------------------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
-html_title = "adasadmm"
+html_title = f"adasadmm {release}"
 html_static_path = ["_static"]
 html_css_files = ["own.css"]
 html_copy_source = False

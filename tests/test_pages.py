@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 ROOT = pathlib.Path(__file__).parents[1]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted(page for folder in (".", "guide", "cases") for page in (ROOT / "docs" / folder).glob("*.md"))
 LANGUAGES = ("python", "sh", "bash", "text")
 
 

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.compiled  # too slow without the compiler
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 
 
 def blocks(page):
@@ -20,7 +21,11 @@ def blocks(page):
     return re.findall(r"^```(python|sh)\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.exists() and blocks(page)], ids=lambda page: page.name)
+def shown(pages, marks=()):
+    return [pytest.param(page, id=page.name, marks=marks) for page in pages if page.exists() and blocks(page)]
+
+
+@pytest.mark.parametrize("page", [*shown(PAGES), *shown(GUIDE, pytest.mark.slow)])
 def test_what_a_page_shows_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
@@ -42,7 +47,7 @@ def test_the_figures_of_the_readme_are_those_of_the_docs(monkeypatch):
     assert readme.with_table(text, (ROOT / "docs" / "benchmarks.md").read_text()) == text
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *GUIDE], ids=lambda page: page.name)
 def test_what_a_page_points_to_is_there(page):
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} points to {target}"

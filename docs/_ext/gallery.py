@@ -1,8 +1,8 @@
 """Settings of the gallery: the order of the examples and the style of their figures."""
 
-ORDER = """plot_digits plot_genes plot_text plot_pathways plot_time_series plot_trend_filter plot_denoise_image
-    plot_map plot_learnt_graph plot_path plot_exact_fusion plot_certificate plot_where_each_wins plot_no_step_size
-    plot_metrics plot_bounds plot_files plot_drift plot_own_loss""".split()
+ORDER = """plot_planted_image plot_digits plot_genes plot_text plot_pathways plot_time_series plot_trend_filter
+    plot_denoise_image plot_map plot_network_lasso plot_learnt_graph plot_path plot_exact_fusion plot_certificate
+    plot_where_each_wins plot_no_step_size plot_metrics plot_bounds plot_files plot_drift plot_own_loss""".split()
 
 
 def place(filename):
