@@ -10,7 +10,7 @@ import numpy as np
 from .. import stepsizes
 from .._core.jit import is_registered
 
-__all__ = ["check_batch_size", "check_beta", "check_choice", "check_eta", "check_positive", "is_number"]
+__all__ = ["check_batch_size", "check_beta", "check_choice", "check_eta", "check_positive", "check_relax", "is_number"]
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -25,6 +25,11 @@ def check_positive(name: str, value: object) -> None:
 def check_beta(beta: float | str) -> None:
     if beta != "auto":
         check_positive("beta", beta)
+
+
+def check_relax(relax: float) -> None:
+    if not (is_number(relax) and 0.0 < relax < 2.0):
+        raise ValueError(f"relax must lie between 0 and 2, got {relax!r}")
 
 
 def check_eta(eta: float | str | tuple, words: tuple[str, ...]) -> None:

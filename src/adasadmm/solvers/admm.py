@@ -34,7 +34,7 @@ from ..linalg.matrices import CSR
 from ..linalg.rows import row_dot
 from ..problem import Problem
 from ..sources._calls import Memory
-from ._checks import check_beta, is_number
+from ._checks import check_beta, check_relax
 from .admm_rows import (
     ProxStep,
     SlopesOfDuals,
@@ -50,6 +50,7 @@ from .admm_rows import (
     start_rows,
 )
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .named_state import restore_attributes, saved_attributes
 from .work import Iterations, Work
 
 __all__ = ["ADMM", "BatchRun", "balanced_by"]
@@ -103,8 +104,7 @@ class ADMM(Solver):
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
-        if not (is_number(self.relax) and 0.0 < self.relax < 2.0):
-            raise ValueError(f"relax must lie between 0 and 2, got {self.relax!r}")
+        check_relax(self.relax)
 
     def begin(self, problem: Problem, start: Point) -> Run:
         return BatchRun(problem, self, start)
@@ -308,13 +308,10 @@ class BatchRun(Run):
         found: dict[str, Any] = {name: array.copy() for name, array in self._arrays().items()}
         if self.problem.on_workers:
             found["history"] = np.array(self.history)
-        return found | {name: getattr(self, name) for name in NUMBERS} | {"best_dual": self.best_dual.best}
+        return found | saved_attributes(self, (), NUMBERS)
 
     def restore(self, state: NamedState) -> None:
-        for name in NUMBERS:
-            setattr(self, name, state[name])
-        self.best_dual.best = float(state["best_dual"])
-        self.best_dual.forget()
+        restore_attributes(self, state, (), NUMBERS)
         if self.problem.on_workers:
             self.history = list(np.array(state["history"]))
         for name, array in self._arrays().items():

@@ -30,6 +30,7 @@ from ..problem import Problem
 from . import dual_start
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .inner import MOST_STEPS, InnerProblem
+from .named_state import restore_attributes, saved_attributes
 from .units import even_beta, measured
 from .work import Iterations, Work
 
@@ -287,16 +288,10 @@ class AugmentedLagrangianRun(InnerProblem, Run):
     # --- the state by name -------------------------------------------------------------------------------------------
 
     def state(self) -> NamedState:
-        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
-        return arrays | {name: getattr(self, name) for name in NUMBERS} | {"best_dual": self.best_dual.best}
+        return saved_attributes(self, ARRAYS, NUMBERS)
 
     def restore(self, state: NamedState) -> None:
-        for name in ARRAYS:
-            getattr(self, name)[...] = state[name]
-        for name in NUMBERS:
-            setattr(self, name, state[name])
-        self.best_dual.best = float(state["best_dual"])
-        self.best_dual.forget()
+        restore_attributes(self, state, ARRAYS, NUMBERS)
 
     def fork(self, problem: Problem | None) -> AugmentedLagrangianRun:
         if problem is None:

@@ -26,9 +26,10 @@ from ..linalg import products
 from ..linalg.block_systems import BlockSystem, entries_of_inverses
 from ..linalg.matrices import CSR, differences
 from ..problem import Problem
-from ._checks import check_beta, is_number
+from ._checks import check_beta, check_relax
 from .admm import balanced_by
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .named_state import restore_attributes, saved_attributes
 from .newton import prox
 from .units import measured
 from .work import Iterations, Work
@@ -86,8 +87,7 @@ class ConsensusADMM(Solver):
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
-        if not (is_number(self.relax) and 0.0 < self.relax < 2.0):
-            raise ValueError(f"relax must lie between 0 and 2, got {self.relax!r}")
+        check_relax(self.relax)
 
     def check(self, problem: Problem) -> None:
         if differences(problem.A) is None or problem.b.any():
@@ -281,16 +281,10 @@ class ConsensusRun(Run):
     # --- the state by name -------------------------------------------------------------------------------------------
 
     def state(self) -> NamedState:
-        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
-        return arrays | {name: getattr(self, name) for name in NUMBERS} | {"best_dual": self.best_dual.best}
+        return saved_attributes(self, ARRAYS, NUMBERS)
 
     def restore(self, state: NamedState) -> None:
-        for name in ARRAYS:
-            getattr(self, name)[...] = state[name]
-        for name in NUMBERS:
-            setattr(self, name, state[name])
-        self.best_dual.best = float(state["best_dual"])
-        self.best_dual.forget()
+        restore_attributes(self, state, ARRAYS, NUMBERS)
         self._factorise()
 
     def fork(self, problem: Problem | None) -> ConsensusRun:

@@ -25,6 +25,7 @@ from . import ipm_steps as steps
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .box_terms import curvature_of, loss_pieces, penalty_pieces, terms_of
 from .ipm_units import units_of
+from .named_state import restore_attributes, saved_attributes
 from .work import Iterations, Work
 
 __all__ = ["IPM", "InteriorPointRun"]
@@ -336,19 +337,13 @@ class InteriorPointRun(Run):
     # --- the state by name -------------------------------------------------------------------------------------------
 
     def state(self) -> NamedState:
-        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
-        arrays |= {name: value.copy() for name, value in self.x.named().items()}
-        return arrays | {name: getattr(self, name) for name in NUMBERS} | {"best_dual": self.best_dual.best}
+        inner = {name: value.copy() for name, value in self.x.named().items()}
+        return inner | saved_attributes(self, ARRAYS, NUMBERS)
 
     def restore(self, state: NamedState) -> None:
-        for name in ARRAYS:
-            getattr(self, name)[...] = state[name]
         for name, value in self.x.named().items():
             value[...] = state[name]
-        for name in NUMBERS:
-            setattr(self, name, state[name])
-        self.best_dual.best = float(state["best_dual"])
-        self.best_dual.forget()
+        restore_attributes(self, state, ARRAYS, NUMBERS)
 
     def fork(self, problem: Problem | None) -> InteriorPointRun:
         if problem is None:
