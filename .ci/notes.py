@@ -1,6 +1,6 @@
 """The notes of a release: the part of CHANGELOG.md under its version.
 
-python .ci/notes.py 0.1.0
+python .ci/notes.py 0.2.0
 """
 
 import pathlib
@@ -11,7 +11,7 @@ CHANGELOG = pathlib.Path(__file__).parents[1] / "CHANGELOG.md"
 
 
 def notes(text: str, version: str) -> str:
-    """What stands between the heading of a version and the next one."""
+    """Return the text between the heading of a version and the next one."""
     parts = re.split(r"^## \[([^\]]+)\].*$", text, flags=re.MULTILINE)
     found = dict(zip(parts[1::2], parts[2::2], strict=True))
     if version not in found:

@@ -33,9 +33,18 @@ def test_release_notes_are_the_part_of_the_changelog():
     import adasadmm
 
     said = run(sys.executable, ROOT / ".ci" / "notes.py", adasadmm.__version__)
-    assert said.startswith("### Added") and "\n## " not in said
+    assert "### Moving from" in said and "### Added" in said and "\n## " not in said
     wrong = subprocess.run([sys.executable, ROOT / ".ci" / "notes.py", "9.9"], capture_output=True, text=True)
     assert wrong.returncode == 1 and "has no version 9.9" in wrong.stderr
+
+
+def test_citation_has_the_version_and_its_date():
+    import adasadmm
+
+    heading = f"## [{adasadmm.__version__}] - "
+    date = (ROOT / "CHANGELOG.md").read_text().partition(heading)[2][:10]
+    lines = (ROOT / "CITATION.cff").read_text().splitlines()
+    assert f"version: {adasadmm.__version__}" in lines and f"date-released: {date}" in lines
 
 
 def test_the_workflow_runs_the_supported_versions():
