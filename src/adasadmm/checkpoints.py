@@ -36,12 +36,12 @@ KEPT = 2  # the last one, and the one before
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be written, or is refused; the message says why.
+    """Raised if a checkpoint cannot be written or is rejected; the message gives the reason.
 
     Attributes
     ----------
     older : Path or None
-        The good one before it, where there is one.
+        The valid checkpoint before it, if there is one.
     """
 
     def __init__(self, message: str, older: Path | None = None) -> None:
@@ -51,15 +51,15 @@ class CheckpointError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """Where a run is kept, and how often.
+    """Folder and frequency of periodic saves of a run.
 
     Parameters
     ----------
     path : path
-        A folder for this run alone; made where it is missing.
+        Folder for this run alone; created if it does not exist.
     every : float
-        Seconds between two checkpoints; 0 writes one at every look at the run, about ten a second. When they are
-        written does not show in the result.
+        Seconds between two checkpoints; 0 writes one at every opportunity, about ten per second. The result does not
+        depend on when they are written.
 
     Examples
     --------

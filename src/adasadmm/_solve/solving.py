@@ -56,8 +56,8 @@ def solve(
         `AdaSADMM`, `SADMM`, `OADMM`, `RDASADMM`, `ADMM`, `ALM`, `IPM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`, or one of your
         own.
     epochs : float, optional
-        The most passes over the rows; for `ADMM`, `ALM` and `IPM`, the most iterations. By default 2 for the stochastic
-        solvers, 200 for `SPDHG`, `SVRGADMM` and `ASVRGADMM`, 1000 for `ADMM` and `ALM`, and 100 for `IPM`.
+        Maximum number of passes over the rows; for `ADMM`, `ALM` and `IPM`, of iterations. By default 2 for the
+        stochastic solvers, 200 for `SPDHG`, `SVRGADMM` and `ASVRGADMM`, 1000 for `ADMM` and `ALM`, 100 for `IPM`.
     seed : int, default=0
         Determines the order of the rows.
     samples : array of row indices, optional

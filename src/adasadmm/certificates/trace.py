@@ -185,7 +185,7 @@ class Certificate:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What `solve` returns.
+    """The result of `solve`.
 
     Attributes
     ----------

@@ -27,10 +27,10 @@ def add_commands(commands: Commands) -> None:
         commands,
         "demo",
         _demo,
-        help="run the paper's algorithms on real data and write a page with figures; under a minute",
-        about="Find planted weights of an image with and without its pixel grid, and run the paper's algorithms on "
-        "handwritten digits and on breast cancer data, with a graph learnt from the rows. Prints a table of results "
-        "and writes report.html with its figures.",
+        help="show what structure gains, run the paper's algorithms, and write a page with figures; about a minute",
+        about="Recover the planted weights of an image with and without its pixel grid, and run the paper's algorithms "
+        "on handwritten digits and breast cancer data with a learnt graph. Print a table of results, and write "
+        "report.html with its figures.",
         examples=["adasadmm demo", "adasadmm demo --epochs 5 --out longer", "adasadmm demo --json > figures.json"],
     )
     add_experiment(parser, "", 2.0, "passes of the stochastic algorithms over the rows", "demo")

@@ -48,9 +48,9 @@ def add_commands(commands: Commands) -> None:
         "fit",
         guarded(_fit),
         help="fit a model to files of any size or to standard input",
-        about="Fit a classifier whose coefficients follow a graph (a regressor with --loss squared, huber, ...), or "
-        "with --terms a model of a table with levels, places and numbers, and save it. Rows are read block by block "
-        "and need not fit in memory.",
+        about="Fit a model and save it: a classifier with a graph over the features, a regressor with --loss squared, "
+        "huber, ..., or with --terms a model of a table with levels, places and numbers. The rows need not fit in "
+        "memory.",
         examples=[
             "adasadmm fit rows.csv --target price --loss squared --graph edges.csv --model m.skops",
             "adasadmm fit rows.csv --target y --alpha cv --rule 1se --model m.skops     # also m.path.csv, m.path.png",
@@ -76,7 +76,7 @@ def _add_model_options(parser: Parser) -> None:
         type=share,
         default=0.0,
         metavar="F",
-        help="share of the rows that are not learnt from; their loss is printed (default: 0)",
+        help="fraction of the rows to hold out; their loss is printed (default: 0)",
     )
     parser.add_argument(
         "--graph",
@@ -108,7 +108,7 @@ def _add_model_options(parser: Parser) -> None:
         metavar="R",
         help="share of the L1 norm of the coefficients in the penalty, from 0 to 1; the rest is the graph (default: 0)",
     )
-    parser.add_argument("--positive", action="store_true", help="no coefficient may be negative")
+    parser.add_argument("--positive", action="store_true", help="constrain the coefficients to be non-negative")
     add_scale(parser)
     parser.add_argument(
         "--terms",
@@ -126,9 +126,8 @@ def _add_solver_options(parser: Parser) -> None:
         default="auto",
         choices=Registered("SOLVERS", "auto"),
         metavar="SOLVER",
-        help="%(choices)s (default: auto). If the rows fit in memory, auto runs until the relative duality gap is at "
-        "most --tol; it is ada-diag if they do not, come from standard input, or --epochs is given. They fit if they "
-        "take at most a quarter of the memory",
+        help="%(choices)s (default: auto). auto loads rows that take at most a quarter of the memory, and runs until "
+        "the relative duality gap is at most --tol; for more rows, standard input, or with --epochs it is ada-diag",
     )
     parser.add_argument(
         "--tol",
@@ -147,7 +146,7 @@ def _add_solver_options(parser: Parser) -> None:
     )
     parser.add_argument("--checkpoint", type=Path, metavar="DIR", help="save to DIR every 60 s and on Ctrl-C")
     parser.add_argument(
-        "--checkpoint-every", type=not_negative, metavar="SECONDS", help="time between two saves (default: 60)"
+        "--checkpoint-every", type=not_negative, metavar="SECONDS", help="seconds between two saves (default: 60)"
     )
     parser.add_argument("--resume", action="store_true", help="resume the run saved in --checkpoint, if there is one")
     parser.add_argument(

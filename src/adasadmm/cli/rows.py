@@ -32,7 +32,7 @@ def add_reading(parser: Parser, fitted: bool = False) -> None:
     """Add the options that say which rows to read; a fitted model already knows its features."""
     parser.add_argument("files", nargs="+", metavar="FILE", help=FILES)
     parser.add_argument("--target", metavar="NAME", help="target column (default: target, label or y)")
-    parser.add_argument("--offset", metavar="NAME", help="column of known parts of the predictions, which are added")
+    parser.add_argument("--offset", metavar="NAME", help="column that is added to the linear predictions")
     parser.add_argument("--exposure", metavar="NAME", help="column whose logarithm is the offset, for counts")
     parser.add_argument("--columns", metavar="A,B", help="feature columns (default: all other columns)")
     if not fitted:

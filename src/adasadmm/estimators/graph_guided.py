@@ -123,7 +123,7 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         200 epochs for `ASVRGADMM` and `SPDHG`, and 20 epochs for the other solvers.
     tol : float, default=1e-3
         Relative duality gap at which the solver stops. Fused coefficients are exactly equal if that keeps the gap below
-        ``tol``. Below 1e-4, the solver continues until the clusters are those of the optimum.
+        ``tol``. Use 1e-6 if the clusters have to be those of the optimum.
     batch_size : "auto" or int, default="auto"
         Rows in each iteration of a stochastic solver. ``"auto"`` is 1 unless larger batches are faster at almost the
         same accuracy.

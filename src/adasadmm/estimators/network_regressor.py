@@ -64,7 +64,7 @@ class NetworkLassoRegressor(RegressorMixin, NetworkModel):
         ``"auto"`` is `IPM` for small networks and `ConsensusADMM`, which never couples two nodes in a system, for large
         ones.
     max_iter : int, default=None
-        The most iterations of the solver; None is its default.
+        Maximum number of iterations; None means the default of the solver.
     tol : float, default=1e-3
         Relative duality gap at which the solver stops. Fused models are exactly equal if that keeps the gap below
         ``tol``.

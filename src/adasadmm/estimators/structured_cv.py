@@ -55,7 +55,7 @@ solver_reason_, trace_, n_features_in_, feature_names_in_
 
     Examples
     --------
-    Groups of features that live or die together:
+    Groups of features that are kept or dropped together:
 
     >>> import numpy as np
     >>> from adasadmm import StructuredClassifierCV, graphs

@@ -60,8 +60,8 @@ NUMBERS = ("beta_z", "beta", "iteration", "newton_steps", "allowed", "best_prima
 class ALM(Solver):
     """The augmented Lagrangian method: w, z = X w and v = A w - b are minimised jointly, by Newton's method.
 
-    In memory it is the fastest solver of this package wherever rows are many more than features, to any accuracy. It
-    has no settings, and needs B = -I.
+    It is the fastest solver of this package for rows in memory that are many more than the features, at any accuracy.
+    It has no settings and needs B = -I.
 
     References
     ----------

@@ -48,7 +48,7 @@ SMALL_PART = 1e-3  # of its reach: a coordinate below this counts as of this siz
 
 @dataclasses.dataclass(frozen=True)
 class BandedIPM(Solver):
-    """A primal-dual interior-point method with banded factorisations: trend filtering in milliseconds.
+    """A primal-dual interior-point method with banded factorisations, for trend filtering.
 
     Each row of X must have one entry, and each row of A entries in a few neighbouring columns, in the order of the
     columns, as `graphs.difference` makes them, for any order and at uneven positions. The penalty must be `L1`. The

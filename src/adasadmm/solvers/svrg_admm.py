@@ -66,7 +66,7 @@ class SVRGADMM(_VarianceReduced):
 
 @dataclasses.dataclass(frozen=True)
 class ASVRGADMM(_VarianceReduced):
-    """`SVRGADMM` with momentum: gradients are taken halfway between the last mean and the present iterate.
+    """`SVRGADMM` with momentum: gradients are taken halfway between the last mean and the current iterate.
 
     Parameters
     ----------

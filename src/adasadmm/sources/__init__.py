@@ -6,7 +6,7 @@ grow with the number of rows. A row that cannot be read raises a `SourceError` t
 
 A source consists of *partitions*, which can be read independently and in any order: ``len(source)`` is their number,
 ``source.read(k)`` reads one. A partition is read as one *block* of rows or several. `Source` shows how to add a file
-format of one's own.
+format of your own.
 
 Examples
 --------

@@ -78,7 +78,7 @@ class Source(ABC):
 
     Examples
     --------
-    A format of one's own: each text file is a partition, each line a target followed by the features.
+    A format of your own: each text file is a partition, each line a target followed by the features.
 
     >>> import pathlib, tempfile
     >>> import numpy as np

@@ -134,7 +134,7 @@ class nominal(_Factor):
     column : str
         Name of the column.
     min_count : int, default=1
-        Levels with fewer rows are gathered in one level, ``"(other)"``, which unknown levels then have, too.
+        Levels with fewer rows are gathered in one level, ``"(other)"``, to which unknown levels then belong.
     base, penalty, weights, strength, missing, unknown, name
         As for `ordered`. ``unknown="nearest"`` needs levels that are numbers.
 

@@ -29,8 +29,8 @@ class GraphWeightsDisplay:
 
     A grid is drawn as an image, a chain as a profile, with the coefficients over their positions, and any other graph
     by its nodes and edges: nodes are about as far from each other as along the edges, and edges between fused
-    coefficients are dark. The names of the largest coefficients are written, as far as there is room; if there are
-    more coefficients than names to write, fused ones share one.
+    coefficients are dark. The largest coefficients are labelled as far as there is room; if there are more
+    coefficients than labels, fused ones share a label.
 
     Parameters
     ----------

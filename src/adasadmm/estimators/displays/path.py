@@ -29,13 +29,13 @@ class PathDisplay:
     """Plot of coefficients and cross-validation scores against alpha.
 
     The upper panel shows the coefficients, from the strongest penalty on the left to the weakest on the right. Lines
-    of one colour form a cluster at the chosen alpha; coefficients that are 0 there, and clusters beyond the seven
-    that weigh most, are grey. The lines that end farthest from 0 are labelled. The lower panel shows the mean score of
+    of one colour form a cluster at the chosen alpha; coefficients that are 0 there, and all but the seven clusters of
+    largest weight, are grey. The lines that end farthest from 0 are labelled. The lower panel shows the mean score of
     the folds, with a band of one standard error, and the alphas of both rules: the best mean, and the strongest
     penalty within one standard error of it.
 
-    Of more than 200 coefficients 200 are drawn: some of each coloured cluster, and the largest others. For a trend
-    (``times``), the upper panel shows the fitted curves at some of the alphas.
+    If there are more than 200 coefficients, 200 of them are drawn: some of each coloured cluster, and the largest
+    others. For a trend (``times``), the upper panel shows the fitted curves at some of the alphas.
 
     Parameters
     ----------
