@@ -2,7 +2,7 @@
 
 Is a flight at least 15 minutes late? The model has one coefficient for each origin and hour, 229 airports times 24
 hours; consecutive hours of an airport and equal hours of neighbouring airports are drawn towards each other. Hour,
-weekday and destination stand beside them. The test rows are those of June; the training rows are January to May, May
+weekday and destination are further columns. The test rows are those of June; the training rows are January to May, May
 alone, or its last week. The rows of the design, of 5,756 columns, are made block by block. A tenth of the training rows
 is held out, and the strength with the smallest loss there is used: of fusion in one model, of the ridge in the other.
 """

@@ -14,7 +14,7 @@ index 0.
 
 .. code-block:: console
 
-    python examples/plot_communities.py [picture.png] [--seeds 10] [--edges 5]
+    python examples/plot_communities.py [picture.png] [--seeds 10] [--edges 5] [--noise 0.25] [--correlation 0.1]
 """
 
 import sys
@@ -29,13 +29,14 @@ from adasadmm import GraphGuidedClassifierCV
 
 
 def number(name, default):
-    return int(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else default
+    return type(default)(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else default
 
 
 PICTURE = next((argument for argument in sys.argv[1:] if argument.endswith((".png", ".pdf", ".svg"))), None)
 SEEDS, D, N, COMMUNITIES, FRESH = number("--seeds", 10), 1000, 300, 20, 2000
 EDGES, WRONG = number("--edges", 5) * D, 0.2  # correct edges; the proportion of wrong ones among all
-NOISE, CORRELATION = 0.25, 0.1  # in standard deviations of the score; between two features of a community
+NOISE = number("--noise", 0.25)  # in standard deviations of the score
+CORRELATION = number("--correlation", 0.1)  # between two features of a community
 
 # %%
 # The planted structure. Features of a community are weakly correlated, like genes of a pathway.
