@@ -415,7 +415,7 @@ def masked(text: str) -> str:
 
 
 def parts_of(value: Any) -> Mapping[Any, Any] | None:
-    """What a value is made of; None where it is one thing."""
+    """Return the parts of a value; None if it has none."""
     if isinstance(value, ad.Result):
         return {name: getattr(value, name) for name in RESULT}
     if isinstance(value, BaseEstimator):
@@ -460,7 +460,7 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def recorded(function: Callable[[], Any]) -> dict[str, str]:
-    """What came out of a case, or what it raised; what it printed; its warnings, and whether they point at the case."""
+    """Return the result of a case or its error, its output, and its warnings with whether they point at the case."""
     printed = io.StringIO()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
-"""What the final pass of a stochastic run proves: the gap from the slopes alone, and after dual coordinate ascent.
+"""The gap that the final pass of a stochastic run proves: from the slopes alone, and after dual coordinate ascent.
 
 ADASADMM_DATA=... python benchmarks/certificates.py [names of data sets]
 """

@@ -69,7 +69,7 @@ class Case(NamedTuple):
         return Problem(self.X, self.y, loss=self.loss, penalty=self.penalty, A=self.A, gamma=gamma)
 
     def rows(self) -> tuple[Any, np.ndarray]:
-        """What the estimators are fitted to."""
+        """The data to which the estimators are fitted."""
         return (np.arange(len(self.y)), self.y) if not self.ridge else (self.X, self.y)
 
 

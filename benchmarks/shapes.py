@@ -31,7 +31,7 @@ ACCURACIES = (1e-3, 1e-6)
 
 
 class Found(NamedTuple):
-    """What a solver found at a tolerance."""
+    """The result of a solver at a tolerance."""
 
     tol: float
     objective: float

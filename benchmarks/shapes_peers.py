@@ -36,7 +36,7 @@ def peer(name: str, shape: Shape) -> Find:
 
 
 def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """What a function returns, and its seconds: the median of five calls if they are short."""
+    """Return the value of a function and its seconds: the median of five calls if they are short."""
     seconds: list[float] = []
     while not seconds or (len(seconds) < 5 and sum(seconds) < 1.0):
         start = time.perf_counter()

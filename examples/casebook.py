@@ -1,4 +1,4 @@
-"""What the case studies have in common: the command line, the table that they print, and the figures that they store.
+"""Shared by the case studies: the command line, the table that they print, and the figures that they store.
 
 A case study is a script ``case_NAME.py`` with a function that takes the tables of `datasets.fetch_case` and returns an
 `Outcome`. It ends with ``casebook.main("NAME", study)`` and is run by
@@ -36,7 +36,7 @@ RESULTS = Path(__file__).parents[1] / "docs" / "cases" / "results"
 
 @dataclass
 class Outcome:
-    """What a case study found.
+    """The outcome of a case study.
 
     Attributes
     ----------

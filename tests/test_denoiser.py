@@ -147,7 +147,7 @@ def test_models_are_copied_and_saved(tmp_path):
         ({}, [[1.0, np.inf]], "image contains infinity"),
         ({}, np.zeros((0, 3)), "minimum of 1 is required"),
         ({"alpha": -1.0}, np.zeros((2, 2)), "The 'alpha' parameter"),
-        ({"loss": "poisson"}, np.zeros((2, 2)), "only targets of 0"),
+        ({"loss": "poisson"}, np.zeros((2, 2)), "all targets are 0"),
         ({"loss": "poisson"}, -np.ones((2, 2)), "Poisson"),
     ],
 )

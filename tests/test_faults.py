@@ -208,13 +208,13 @@ def with_about(**changes):
     ("change", "message"),
     [
         (lambda members: {**members, "array0.npy": liar()}, "claims to be an array"),
-        (lambda members: {**members, "array0": b"no array"}, "no arrays of numbers|is no checkpoint"),
+        (lambda members: {**members, "array0": b"no array"}, "not arrays of numbers|is not a valid checkpoint"),
         (with_about(numbers={"eta": "many"}), "numbers that are none"),
-        (with_about(numbers=[0.5, 0.0]), "is no checkpoint"),
-        (with_about(done=0.5), "a count that is none"),
+        (with_about(numbers=[0.5, 0.0]), "is not a valid checkpoint"),
+        (with_about(done=0.5), "a count that is not a whole number"),
         (with_about(numbers={"steps": 1}), "does not fit the run"),
-        (with_about(points=[[1, 2, 3]]), "points that are none of a trace"),
-        (with_about(status="lost"), "is no checkpoint"),
+        (with_about(points=[[1, 2, 3]]), "points that do not belong to a trace"),
+        (with_about(status="lost"), "is not a valid checkpoint"),
     ],
 )
 def test_a_forged_checkpoint_is_refused_before_it_does_harm(change, message, tmp_path):

@@ -315,7 +315,7 @@ T = np.arange(5.0)
         ({"l2": -1.0}, (T, T), "The 'l2' parameter"),
         ({"loss": "cubic"}, (T, T), "The 'loss' parameter"),
         ({"loss": "poisson"}, (T, -T), "Poisson"),
-        ({"loss": "poisson"}, (T, 0 * T), "y has only targets of 0"),
+        ({"loss": "poisson"}, (T, 0 * T), "all targets are 0"),
         ({"loss": "logistic"}, (T, T), "labels|-1 and"),
         ({"loss": "logistic"}, (T, np.ones(5)), "y has only the label 1"),
     ],

@@ -84,7 +84,7 @@ class Checkpoint:
             raise ValueError(f"every of Checkpoint must be seconds >= 0, got {self.every!r}")
 
     def part(self, name: str) -> Checkpoint:
-        """One of several runs, in a folder of its own inside this one."""
+        """Return the checkpoint of one of several runs, a subfolder of this one."""
         return Checkpoint(Path(self.path) / name, self.every)
 
 
@@ -107,7 +107,7 @@ class Moment(NamedTuple):
 
 
 class Keeper:
-    """Keeps one run in the folder of its checkpoint; with no checkpoint it keeps nothing.
+    """Saves one run to the folder of its checkpoint; without a checkpoint it saves nothing.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Keeper:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def note(self, run: Run) -> Moment:
-        """Keep the present moment of a run; write it if it is time."""
+        """Remember the current moment of a run, and write it if the time has come."""
         moment = Moment.of(run)
         self._last, self._count = moment, len(self.points)
         if self.checkpoint is not None and time.monotonic() - self._written >= self.checkpoint.every:
@@ -134,7 +134,7 @@ class Keeper:
         return moment
 
     def write(self, status: Status | None = None) -> None:
-        """Write the moment that was kept last."""
+        """Write the moment that was remembered last."""
         if self.checkpoint is None or self._last is None:
             return
         content = _packed(self.of, self._last._replace(points=self.points[: self._count], status=status))
@@ -147,17 +147,17 @@ class Keeper:
                 file.unlink()
         except OSError as error:
             last = before[-1] if before else None
-            rest = f"; {last.name}, the last one, is whole" if last else ""
+            rest = f"; {last.name}, the last one, is complete" if last else ""
             raise CheckpointError(f"cannot write the checkpoint {path}: {error.strerror}{rest}", last) from error
         self._written = time.monotonic()
 
     def _files(self) -> list[Path]:
         return sorted(Path(self.checkpoint.path).glob("checkpoint-" + "[0-9]" * 8)) if self.checkpoint else []
 
-    # --- going on ----------------------------------------------------------------------------------------------------
+    # --- resuming ----------------------------------------------------------------------------------------------------
 
     def open(self, resume: bool) -> Moment | None:
-        """Make the folder ready; the moment to go on from, or None where the run has to begin."""
+        """Prepare the folder; return the moment to resume from, or None if there is no checkpoint."""
         if self.checkpoint is None:
             return None
         folder = Path(self.checkpoint.path)
@@ -180,7 +180,7 @@ class Keeper:
         return moment
 
     def _found(self, files: list[Path]) -> Moment:
-        """The last checkpoint; where it is refused, the reason, and what of the older ones is good."""
+        """Return the last checkpoint; if it is rejected, raise an error with the reason and the last valid one."""
         reason = None
         for file in reversed(files):
             try:
@@ -190,13 +190,13 @@ class Keeper:
                 continue
             if reason is None:
                 return moment
-            offer = f"{file.name}, the one before, is good: delete {files[-1].name} to go on from there"
+            offer = f"{file.name}, the one before, is valid: delete {files[-1].name} to resume from it"
             raise CheckpointError(f"{reason}. {offer}", file)
-        raise CheckpointError(f"{reason}. There is no good one before it: begin anew in another folder")
+        raise CheckpointError(f"{reason}. There is no valid checkpoint before it: start again in another folder")
 
 
 def fingerprint(**parts: object) -> dict[str, str]:
-    """What a run depends on, each part by its digest; and the version, since another may round otherwise."""
+    """Return the digests of all that a run depends on, and the version, since another one may round differently."""
     found = {"adasadmm": __version__}
     for name, part in parts.items():
         digest = hashlib.sha256()
@@ -240,14 +240,14 @@ def _packed(of: dict[str, str], moment: Moment) -> bytes:
 
 
 def _unpacked(path: Path, of: dict[str, str]) -> Moment:
-    """The moment that a file holds, if it belongs to this run."""
+    """Return the moment stored in a file, if it belongs to this run."""
     try:
         head, _, body = path.read_bytes().partition(b"\n")
     except OSError as error:
         raise CheckpointError(f"cannot read the checkpoint {path}: {error.strerror}") from error
     words = head.split(b" ")
     if len(words) != 4 or words[:2] != [b"adasadmm", b"checkpoint"]:
-        raise CheckpointError(f"{path} is damaged, or no checkpoint: its first line is not that of one")
+        raise CheckpointError(f"{path} is damaged, or not a checkpoint: its first line is not that of a checkpoint")
     if words[2] != str(FORMAT).encode():
         raise CheckpointError(
             f"{path} is of format {words[2].decode(errors='replace')}, written by another version of adasadmm; this "
@@ -261,11 +261,13 @@ def _unpacked(path: Path, of: dict[str, str]) -> Moment:
         status = None if about["status"] is None else Status[about["status"]]
         points = [tuple(point) for point in about["points"]]
         moment = Moment(state, about["done"], about["seconds"], points, status)
-    except Exception as error:  # of the right digest, so made by somebody, but not by us
-        raise CheckpointError(f"{path} is no checkpoint: {type(error).__name__}: {error}") from error
+    except Exception as error:  # the digest is right, so somebody else has written the file
+        raise CheckpointError(f"{path} is not a valid checkpoint: {type(error).__name__}: {error}") from error
     if "adasadmm" in differing:
         made_by = about["of"].get("adasadmm")
-        raise CheckpointError(f"{path} was made by adasadmm {made_by}, this is {__version__}: its bits may differ")
+        raise CheckpointError(
+            f"{path} was written by adasadmm {made_by}, this is {__version__}: results may differ in the last bits"
+        )
     if differing:
         raise CheckpointError(f"{path} belongs to another run: it differs in {', '.join(differing)}")
     return moment
@@ -280,14 +282,14 @@ def _read(body: bytes) -> tuple[dict, NamedState]:
         about = json.loads(stored["about"].tobytes())
         arrays = {name.removeprefix("state."): stored[name] for name in stored.files if name != "about"}
     if not all(isinstance(array, np.ndarray) and array.dtype.kind in "fiub" for array in arrays.values()):
-        raise ValueError("members that are no arrays of numbers")
+        raise ValueError("members that are not arrays of numbers")
     numbers = [*about["numbers"].values(), about["seconds"], *(number for point in about["points"] for number in point)]
     if not all(isinstance(number, (int, float)) for number in numbers):
-        raise ValueError("numbers that are none")
+        raise ValueError("values that are not numbers")
     if not isinstance(about["done"], int) or about["done"] < 0:
-        raise ValueError("a count that is none")
+        raise ValueError("a count that is not a whole number >= 0")
     if any(len(point) != len(Trace.columns) for point in about["points"]):
-        raise ValueError("points that are none of a trace")
+        raise ValueError("points that do not belong to a trace")
     return about, arrays | about["numbers"]
 
 
@@ -302,4 +304,4 @@ def check_same_form(own: NamedState, kept: NamedState) -> None:
             if not same or other.shape[-1:] != value.shape[-1:]:
                 raise CheckpointError(f"the checkpoint holds arrays of another shape than the run: {name}")
         elif isinstance(other, np.ndarray) or isinstance(value, int) > isinstance(other, int):
-            raise CheckpointError(f"the checkpoint does not fit the run: {name} is no whole number")
+            raise CheckpointError(f"the checkpoint does not fit the run: {name} is not a whole number")

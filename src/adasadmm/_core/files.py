@@ -1,4 +1,4 @@
-"""Files written whole or not at all, folders that can be written to, archives that nobody vouches for."""
+"""Atomic writes, checks of folders, and checks of archives that are not trusted."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from typing import Any, BinaryIO
 
 __all__ = ["MOST_EXPANSION", "check_arrays", "check_writable", "most_unpacked", "write_whole", "written_whole"]
 
-MOST_EXPANSION = 200  # rows as text shrink to a tenth, perhaps to a thirtieth
+MOST_EXPANSION = 200  # compressed text of rows usually has a tenth of its size, rarely less than a thirtieth
 PART = ".part"  # the ending of a file that is being written
-ABANDONED = 60.0  # seconds after which an unlocked part is nobody's
-FREE = 2**26  # what may be unpacked in any case: it takes a second and little memory
+ABANDONED = 60.0  # seconds after which an unlocked part belongs to no process
+FREE = 2**26  # bytes that may be unpacked in any case
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a file under another name, see it to the disc, then give it its name.
+    """Write a file atomically: under a temporary name, flushed to disk, then renamed.
 
-    Whatever happens on the way, a full disc or a killed process, the file is the old one or the new one.
+    After a full disk or a killed process, the file is the old one or the new one.
     """
     with written_whole(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -33,7 +33,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file that replaces ``path`` if the block ends well, and vanishes if it does not."""
+    """Open a file that replaces ``path`` if the block succeeds, and is removed if it fails."""
     path = Path(path)
     _remove_abandoned(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
@@ -49,13 +49,13 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a full disc does not say which file it was
+            error.filename = str(path)  # the error of a full disk does not name the file
         raise
     _sync_folder(path.parent)
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove what killed processes left of this file: a part that no process has locked, and is not just made."""
+    """Remove parts of this file that killed processes left behind: not locked, and not recent."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.*{PART}"):
         with contextlib.suppress(OSError):
             if time.time() - part.stat().st_mtime > ABANDONED:
@@ -65,7 +65,7 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Lock a file until it is closed or the process ends; False if another process has it, or the system cannot."""
+    """Lock a file until it is closed or the process ends; return False if another process holds it, or on failure."""
     try:
         import fcntl
 
@@ -76,14 +76,14 @@ def _lock(file: BinaryIO) -> bool:
 
 
 def _umask() -> int:
-    """The mask that ordinary files get; a temporary file is made for its owner's eyes only."""
+    """Return the mask of ordinary files; a temporary file is readable by its owner only."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 def _sync_folder(folder: Path) -> None:
-    """See the name to the disc as well, where the system can."""
+    """Flush the new name to disk as well, if the system supports it."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -93,7 +93,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def check_writable(folder: str | os.PathLike[str]) -> None:
-    """An OSError where files cannot be written into a folder, or it could not be made; nothing is left behind."""
+    """Raise ``OSError`` if files cannot be written to a folder, or it cannot be created; leave nothing behind."""
     folder = Path(folder).absolute()
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
@@ -106,17 +106,17 @@ def check_writable(folder: str | os.PathLike[str]) -> None:
 
 
 def most_unpacked(size: int, most_expansion: float) -> float:
-    """The most bytes that a file of some size may unpack to; beyond that it is taken for a bomb."""
+    """Return the number of bytes to which a file may unpack before it counts as a decompression bomb."""
     return max(FREE, most_expansion * size)
 
 
 def check_arrays(archive: zipfile.ZipFile, most: float) -> None:
-    """Refuse arrays that claim to be larger than they are, and sparse ones that unpack to more than so many bytes.
+    """Reject arrays whose headers exceed their content, and sparse ones that unpack to more than ``most`` bytes.
 
-    To be asked before NumPy reads them: it believes what a header says, and takes so much memory.
+    Call it before NumPy reads them, because NumPy allocates the memory that a header declares.
     """
     for member in archive.infolist():
-        if member.filename.endswith(".npz"):  # a sparse matrix, an archive of its own, and compressed
+        if member.filename.endswith(".npz"):  # a sparse matrix: a compressed archive inside the archive
             with zipfile.ZipFile(io.BytesIO(archive.read(member))) as inner:
                 unpacked = sum(part.file_size for part in inner.infolist())
                 if unpacked > most:
@@ -135,4 +135,4 @@ def _check_headers(archive: zipfile.ZipFile) -> None:
             readers: Any = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
             shape, _, dtype = readers[npy.read_magic(stream)](stream)
         if dtype.hasobject or math.prod(shape) * dtype.itemsize > member.file_size:
-            raise ValueError(f"{member.filename} claims to be an array of shape {shape} of {dtype}, and is none")
+            raise ValueError(f"{member.filename} claims to be an array of shape {shape} of {dtype}, but is not")

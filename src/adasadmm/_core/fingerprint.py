@@ -138,7 +138,7 @@ class _Walk:
 
 
 def _references(function: FunctionType) -> list[tuple[str, object]]:
-    """What the code of a function can name: defaults, closure, globals, and attributes of modules among these.
+    """Return the values that a function can refer to: defaults, closure, globals, and attributes of modules.
 
     Every name in the code is looked up in every module, because bytecode does not say whose attribute it is. Globals
     are exact: in a notebook, an attribute ``weights`` must not refer to somebody's variable of that name.
@@ -158,7 +158,7 @@ def _references(function: FunctionType) -> list[tuple[str, object]]:
 
 
 def _content(cell: object) -> object:
-    """What a closure holds; None before it is assigned."""
+    """Return the value of a closure cell; None before it is assigned."""
     try:
         return cell.cell_contents  # type: ignore[attr-defined]
     except ValueError:

@@ -58,13 +58,13 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class Halted(Exception):
-    """This thread should stop: its fellows failed, or Ctrl-C was pressed, which only the main thread hears."""
+    """Raised in a thread that should stop: another one failed, or Ctrl-C reached the main thread."""
 
 
 class Together:
-    """Calls in several threads that end together: if the ``with`` block fails, all of them are asked to halt.
+    """Calls in several threads that end together: if the ``with`` block fails, all of them are stopped.
 
-    It waits a second at the most for them to do so. In other processes, which joblib ends itself, it does nothing.
+    It waits at most a second for them to stop. It does nothing in other processes, which joblib ends itself.
     """
 
     def __init__(self) -> None:
@@ -101,17 +101,17 @@ _own = threading.local()
 
 
 def go_on_or_halt() -> None:
-    """Raise `Halted` in a thread that was told to."""
+    """Raise `Halted` if this thread should stop."""
     halt = getattr(_own, "halt", None)
     if halt is not None and halt.is_set():
         raise Halted
 
 
 def side_by_side(function: Callable[[Any], Any], pieces: Iterable[Any]) -> list[Any]:
-    """The results of a function that lets go of Python's lock, for each piece, in order, on all cores.
+    """Return the results of a function that releases Python's lock, for each piece, in order, using all cores.
 
-    The calling thread takes pieces too, and never waits for a thread that has not begun: on a busy machine it does all
-    of them itself. How many cores there are must not show in the results: that is for whoever cuts the pieces.
+    The calling thread also takes pieces, and never waits for a thread that has not started: on a busy machine it does
+    all of them itself. The caller must choose pieces that do not depend on the number of cores, or the results would.
     """
     pieces = list(pieces)
     helpers = min(_cores(), len(pieces)) - 1
@@ -140,9 +140,9 @@ def side_by_side(function: Callable[[Any], Any], pieces: Iterable[Any]) -> list[
 
 
 def ahead(items: Generator[Any, None, None]) -> Generator[Any, None, None]:
-    """The items of an iterator, each made by a thread while the one before it is used; errors come out here.
+    """Yield the items of an iterator, each computed by a thread while the previous one is in use; errors are re-raised.
 
-    Never more than one item is made ahead, and the thread ends when the last item was taken, or nobody wants more.
+    At most one item is computed ahead. The thread ends after the last item, or when the generator is closed.
     """
     made: queue.SimpleQueue = queue.SimpleQueue()
     wanted = threading.Semaphore(1)
@@ -176,7 +176,7 @@ def ahead(items: Generator[Any, None, None]) -> Generator[Any, None, None]:
 
 
 def _while_wanted(items: Generator, wanted: threading.Semaphore, enough: threading.Event) -> Iterator[Any]:
-    """Items, each begun only when it is wanted; files that they come from are closed in any case."""
+    """Yield items, each computed only on demand; the generator is closed in any case, and with it its files."""
     with contextlib.closing(items):
         while wanted.acquire() and not enough.is_set():
             try:
@@ -187,7 +187,7 @@ def _while_wanted(items: Generator, wanted: threading.Semaphore, enough: threadi
 
 @functools.cache
 def _cores() -> int:
-    """What this process may use; joblib gives its workers less through OMP_NUM_THREADS."""
+    """Return the number of cores for this process; joblib limits that of its workers by OMP_NUM_THREADS."""
     has = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     told = os.environ.get("OMP_NUM_THREADS", "")
     return min(has, int(told)) if told.isdigit() and int(told) > 0 else has

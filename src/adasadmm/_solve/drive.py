@@ -72,7 +72,7 @@ def drive(
 
 
 class Pace:
-    """How many iterations take about a quarter of a second."""
+    """Return the number of iterations that take about a quarter of a second."""
 
     def __init__(self) -> None:
         self.iterations = 1

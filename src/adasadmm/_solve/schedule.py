@@ -27,7 +27,7 @@ FIRST_PIECE = 1000  # rows of a source before the first evaluation of the progre
 
 
 class Plan(NamedTuple):
-    """How `solve` was asked to visit the rows."""
+    """The arguments of `solve` that determine the order of the rows."""
 
     epochs: float
     order: str
@@ -194,7 +194,7 @@ def _cut(
 
 
 def after(segments: Iterable[Segment], done: int) -> Iterator[Segment]:
-    """What remains of a schedule after so many rows, or iterations, of it."""
+    """Return the rest of a schedule after some rows, or iterations."""
     for segment in segments:
         if done > 0:
             segment, done = _remaining(segment, done)
@@ -203,7 +203,7 @@ def after(segments: Iterable[Segment], done: int) -> Iterator[Segment]:
 
 
 def _remaining(segment: Segment, done: int) -> tuple[Segment, int]:
-    """What remains of a segment, and how many rows, or iterations, lie behind its end."""
+    """Return the rest of a segment, and the number of rows, or iterations, beyond its end."""
     rest = iter(segment)
     for work in rest:
         if done < work.length or done == 0:

@@ -228,7 +228,7 @@ def _result(problem: Problem, run: Run, trace: Trace, status: Status, epochs: fl
 
 
 def _polisher(solver: Solver) -> Solver:
-    """What continues a run to a small gap: the same method, if it shows the exact structure, else ALM."""
+    """Return the solver that continues a run to a small gap: the same one if it shows exact structure, else ALM."""
     return solver if solver.uses_all_rows and solver.exact_v else ALM()
 
 
@@ -257,7 +257,7 @@ def _check_checkpoint(checkpoint: object, resume: bool) -> None:
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
         raise TypeError(f"checkpoint must be a Checkpoint, got {checkpoint!r}; write Checkpoint(folder)")
     if resume and checkpoint is None:
-        raise ValueError("resume=True needs a checkpoint to go on from: give checkpoint=Checkpoint(folder)")
+        raise ValueError("resume=True needs a checkpoint to resume from: pass checkpoint=Checkpoint(folder)")
 
 
 def _check_numbers(epochs: float | None, order: str, tol: float | None, trace_every: float, seed: object) -> None:

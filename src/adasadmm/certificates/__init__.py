@@ -1,4 +1,4 @@
-"""What a run leaves behind: its trace, its status, and the duality gap that certifies its answer."""
+"""The outcome of a run: trace, status, and the duality gap that certifies its answer."""
 
 from .record import BestDual, certify
 from .trace import Certificate, Result, Snapshot, Status, Trace

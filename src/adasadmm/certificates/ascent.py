@@ -74,7 +74,7 @@ class EdgeSide(NamedTuple):
 
 
 class Ascent:
-    """What the dual coordinate steps of a problem have in common.
+    """Data shared by the dual coordinate steps of a problem.
 
     Attributes
     ----------

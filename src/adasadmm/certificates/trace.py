@@ -1,4 +1,4 @@
-"""What a run leaves behind: its trace, its status, its result, its certificate."""
+"""The outcome of a run: trace, status, result and certificate."""
 
 from __future__ import annotations
 

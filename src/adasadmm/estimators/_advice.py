@@ -1,4 +1,4 @@
-"""What to do about a fit that missed ``tol``: the step that would help in this case."""
+"""Advice for a fit that missed ``tol``: the step that would help in this case."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         return [made(y) for made in self._makers()]
 
     def _makers(self) -> list[SignOf] | list[CodeOf]:
-        """What makes targets of labels: -1 and +1 for each linear function, or one number for each class."""
+        """Return the encoder of labels: -1 and +1 for each linear function, or one number for each class."""
         if losses.width(self._fitted_loss()) > 1:
             return [CodeOf(self.classes_)]
         return [SignOf(label) for label in self._positive()]

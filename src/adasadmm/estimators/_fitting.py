@@ -212,7 +212,7 @@ def split_intercept(estimator: Parameters, w: np.ndarray, outputs: int = 1) -> t
 
 
 def judgement(fit: Fit, has_intercept: bool) -> Judgement:
-    """What the degrees of freedom of a fit are computed from."""
+    """Return the data from which the degrees of freedom of a fit are computed."""
     w = np.vstack([np.atleast_2d(fit.coef).T, fit.intercept]) if has_intercept else np.atleast_2d(fit.coef).T
     return Judgement(fit.result.run.problem, w.reshape(-1), 0.0 if fit.fused else FUSED, fit.penalized is not None)
 

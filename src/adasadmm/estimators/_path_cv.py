@@ -162,7 +162,7 @@ class PathCV(LinearModel):
         """Choose the strengths, then fit along the path on all rows and keep the chosen point."""
         assert not isinstance(X, Source)
         if self._penalty_is_given():
-            raise ValueError("penalty must be 'l1' or 'group': the strength of a penalty object is its own, not alpha")
+            raise ValueError("penalty must be 'l1' or 'group': a penalty object has its own strength instead of alpha")
         self._has_offset = per_row.offset is not None
         data = Data(X, targets, per_row)
         combinations = self._combinations(data)

@@ -33,7 +33,7 @@ def as_responses(y: npt.ArrayLike | None, missing: str) -> np.ndarray:
 
 
 def of_column(per_row: PerRow, y: np.ndarray | None, column: int, responses: int | None) -> PerRow:
-    """What is known of each row for one of several responses: its column of the offsets."""
+    """Return the row data of one of several responses: its column of the offsets."""
     if responses is None or y is None or y.ndim == 2 or per_row.offset is None or per_row.offset.ndim == 1:
         return per_row
     return per_row._replace(offset=np.ascontiguousarray(per_row.offset[:, column]))

@@ -30,7 +30,7 @@ ScorePath = Callable[["Combination", int, np.ndarray], Iterator[tuple[float, flo
 
 
 class Combination(NamedTuple):
-    """What is fixed along a path."""
+    """The settings that are fixed along a path."""
 
     l1_ratio: float
     l2: float

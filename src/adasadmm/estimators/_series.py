@@ -181,8 +181,8 @@ def check_attained(y: np.ndarray, loss: Any, l2: float) -> None:
     if l2 > 0.0:
         return
     if losses.takes_labels(loss) and y.min() == y.max() and isinstance(loss, losses.Logistic):
-        raise ValueError(f"y has only the label {y[0]:g}, so that no fit is the best; use l2 > 0")
+        raise ValueError(f"y has only the label {y[0]:g}, so there is no optimum; use l2 > 0")
     if losses.has_log_link(loss) and not y.any():
         raise ValueError(
-            "y has only targets of 0, so that no fit is the best: its logarithm is not bounded; use l2 > 0"
+            "all targets are 0, so there is no optimum: the logarithm of the mean is unbounded; use l2 > 0"
         )

@@ -1,4 +1,4 @@
-"""What the estimators of series and of images share: X selects coefficients, so each has one for a time or a pixel."""
+"""Shared by the estimators of series and images: X selects coefficients, one for each time or pixel."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
     fused: bool = False  # what the penalty makes equal is equal to the last bit
 
     def judgement(self, merged: bool) -> Judgement:
-        """What the degrees of freedom are computed from."""
+        """Return the data from which the degrees of freedom are computed."""
         apart = 0.0 if self.choice.solver.exact_v else FUSED
         return Judgement(self.result.run.problem, self.result.w_average, apart, merged=merged)
 
@@ -186,7 +186,7 @@ class SignalModel(Judged, BaseEstimator, ABC):
 
     @abstractmethod
     def _size(self) -> str:
-        """How much was fitted, for the summary."""
+        """Describe the size of the fitted data, for the summary."""
 
     @abstractmethod
     def _is_consistent(self) -> bool:

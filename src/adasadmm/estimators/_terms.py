@@ -1,4 +1,4 @@
-"""What the models of terms share: encode a table, make the structure of its terms, report coefficients by level."""
+"""Shared by the models of terms: encode a table, build the structure of its terms, report coefficients by level."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class TermsModel(LinearModel):
                 yield Table(block.table), per_row
 
     def _rows_of(self, source: Source) -> tuple[Any, ...]:
-        """What is fitted of encoded files: X, y, weights and offsets."""
+        """The data of encoded files: X, y, weights and offsets."""
         return source, None, None, None
 
     def _measures(self, n: int, sample_weight: npt.ArrayLike | None, offset: npt.ArrayLike | None) -> Measures:

@@ -71,7 +71,7 @@ ScoringLike: TypeAlias = str | Callable[..., float] | None
 
 
 class PerRow(NamedTuple):
-    """What is known of each row beside X and y; None stands for weights of 1, and for offsets of 0."""
+    """Data of each row besides X and y; None means weights of 1 and offsets of 0."""
 
     weight: np.ndarray | None = None
     offset: np.ndarray | None = None

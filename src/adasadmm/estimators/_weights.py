@@ -37,7 +37,7 @@ NO_WEIGHTS = Weights(None, None)
 
 
 def number_of_terms(A: sp.csr_array, penalty: Any) -> int:
-    """How many terms the penalty of ``A w`` has."""
+    """Return the number of terms in the penalty of ``A w``."""
     return A.shape[0] if isinstance(penalty, L1) else len(penalty.groups)
 
 

@@ -25,7 +25,7 @@ PANEL = (4.0, 3.0)  # inches
 
 
 class Panel(NamedTuple):
-    """What is drawn of a term: ``places`` are the coordinates of its levels, ``sides`` the levels of two factors."""
+    """The data of one panel: ``places`` are the coordinates of the levels, ``sides`` the levels of two factors."""
 
     name: str
     kind: str

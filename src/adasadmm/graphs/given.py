@@ -95,7 +95,7 @@ def as_graph(
 
 
 class Learning(NamedTuple):
-    """What a graph is learnt from."""
+    """The data from which a graph is learnt."""
 
     X: Data | None
     sample_weight: ArrayLike | None

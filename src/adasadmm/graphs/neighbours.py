@@ -99,7 +99,7 @@ def nearest(columns: Columns, k: int, names: Names = None, progress: bool = Fals
 
 @contextlib.contextmanager
 def _bar(d: int, show: bool) -> Iterator[Callable[[int], object]]:
-    """What to call after so many more columns."""
+    """Return the callback for progress, called with the number of further columns."""
     if not show:  # tqdm takes a lock shared by all processes even for a hidden bar
         yield lambda columns: None
         return
@@ -171,7 +171,7 @@ def _against_all(columns: Columns) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 class Compared(NamedTuple):
-    """What sparse columns are compared by; ``scale`` is 0 where a column is not usable."""
+    """Moments by which sparse columns are compared; ``scale`` is 0 if a column is not usable."""
 
     rows: CSR  # of X
     columns: CSR  # of X with its weights: X'C

@@ -1,4 +1,4 @@
-"""What all ways to solve Newton's system have in common: the matrix as an operator, and refinement."""
+"""Shared by all solvers of Newton's system: the matrix as an operator, and iterative refinement."""
 
 from __future__ import annotations
 

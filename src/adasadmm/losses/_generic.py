@@ -1,4 +1,4 @@
-"""What a loss can do, and sums over many predictions."""
+"""The generic functions of a loss, and sums over many predictions."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def has_log_link(loss) -> bool:
 
 @functools.singledispatch
 def width(loss) -> int:
-    """How many predictions the loss of a row takes: 1, or k for a loss of a vector of predictions.
+    """Return the number of predictions in the loss of a row: 1, or k for a loss of a vector of predictions.
 
     For a wider loss, z, s and the targets y of a row are arrays of length k, and the functions that return such an
     array for a scalar loss get one more argument to write it into: ``slope(loss, z, y, out)``,

@@ -165,7 +165,7 @@ def _number(function: Callable, loss: Any, *arguments: float) -> float | None:
 
 
 def _called(function: Any, loss: Any, *arguments: float) -> Any:
-    """What a function returns; None where Python raises for what is infinite or nan in compiled code."""
+    """Return the value of a function; None if Python raises where compiled code gives an infinite value or NaN."""
     try:
         with np.errstate(all="ignore"):
             return function(loss, *arguments)

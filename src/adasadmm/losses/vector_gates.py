@@ -35,7 +35,7 @@ def _points(k: int) -> Iterator[np.ndarray]:
 
 
 def _written(function: Any, loss: Any, k: int, *arguments: Any) -> np.ndarray:
-    """What a function writes into its last argument."""
+    """Return the array that a function writes into its last argument."""
     function(loss, *arguments, out := np.full(k, np.nan))
     if np.isnan(out).any():
         raise _wrong(loss, function, f"for the arguments {arguments} it is {out}")

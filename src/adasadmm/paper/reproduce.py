@@ -35,7 +35,7 @@ COST = {"ada-full": 1.5, "sgd": 0.01, "ada-diag-linearized": 0.1, "ada-diag-auto
 
 
 class Plan(NamedTuple):
-    """What to run, and where to write it."""
+    """The settings of a study: what to run, and where to write it."""
 
     datasets: tuple[str, ...]
     algorithms: tuple[str, ...]

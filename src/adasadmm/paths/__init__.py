@@ -1,4 +1,4 @@
-"""Which solver to use, and solutions along strengths of a penalty."""
+"""The choice of a solver, and solutions along the strengths of a penalty."""
 
 from .along import path
 

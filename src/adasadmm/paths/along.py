@@ -37,7 +37,7 @@ class Solution(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How a path is solved: the accuracy, and the keywords of `solve` for a solver."""
+    """The settings of a path: the accuracy, and the keywords of `solve` for a solver."""
 
     tol: float
     settings: Callable[[Solver], dict[str, Any]] = lambda solver: {"epochs": solver.fit_epochs}

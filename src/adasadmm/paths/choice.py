@@ -1,4 +1,4 @@
-"""What ``solver="auto"`` runs: the method for the shape of the problem, and those that follow if it misses ``tol``.
+"""The choice of ``solver="auto"``: the method for the shape of the problem, and its successors if it misses ``tol``.
 
 In memory, all methods but the stochastic ones solve a Newton system in each step, by the cheapest factorisation for the
 shape (`linalg.systems`). They differ in how many steps they need, and in what a step costs beside the system:

@@ -37,7 +37,7 @@ ROUNDING = 1e-14
 
 
 def contracting(problem: Problem) -> Contracting | None:
-    """What solves strengths of this problem by an active set; None if its form does not allow it."""
+    """Return the active-set method for this problem; None if its form does not allow one."""
     if problem.d < FEWEST or not isinstance(problem.penalty, L1) or problem.B is not None or problem.b.any():
         return None
     if problem.diagonal is not None or problem.outputs > 1:
@@ -183,7 +183,7 @@ class Contracting:
     def _certificate(
         self, problem: Problem, slopes: np.ndarray, theta: np.ndarray, scale: float, tol: float
     ) -> Certificate:
-        """What the point and its multipliers prove.
+        """Return the certificate of the point and its multipliers.
 
         Both parts of the dual point are scaled until theta lies in its domain: that keeps ``A'theta`` in balance, which
         a projection onto the domain would not. With a ridge, the projection may be better nevertheless.

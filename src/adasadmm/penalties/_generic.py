@@ -1,4 +1,4 @@
-"""What a penalty can do, and how rows of ``v`` are named."""
+"""The generic functions of a penalty, and the naming of rows of ``v``."""
 
 from __future__ import annotations
 

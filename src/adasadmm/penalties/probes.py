@@ -32,7 +32,7 @@ class Trial:
         self.found = [(x, tau, self.prox(x, tau)) for x in self.points for tau in STEPS]
 
     def called(self, function: Any, *arguments: Any) -> Any:
-        """What a function returns; None where Python raises for what is infinite or nan in compiled code."""
+        """Return the value of a function; None if Python raises where compiled code gives an infinite value or NaN."""
         try:
             with np.errstate(all="ignore"):
                 return function(self.penalty, *arguments)

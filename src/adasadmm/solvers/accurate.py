@@ -35,7 +35,7 @@ ROUNDING = 1e-10
 
 
 class Parts(NamedTuple):
-    """What SPDHG and the variance-reduced methods have in common on one problem."""
+    """Data of one problem that SPDHG and the variance-reduced methods share."""
 
     estimate: DualCoordinates | VarianceReduced
     eta: float

@@ -1,4 +1,4 @@
-"""What batch ADMM does with a block of rows and with its z and u, which are kept beside the block.
+"""The operations of batch ADMM on a block of rows and on its z and u, which are stored with the block.
 
 Everything is a sum over blocks, in their order, so it can be computed where the blocks are. If a worker ends, its z and
 u are computed again from the history of the run: they depend on the w and the beta_z of each iteration alone.

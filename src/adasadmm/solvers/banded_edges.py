@@ -121,7 +121,7 @@ def move(E, length):
 
 @inlined_sum
 def cost_of_distances(u, p, q, a, b):
-    """What the distances of u from ``p - q`` may cost the primal value."""
+    """Bound the cost of the distances of u from ``p - q`` in the primal value."""
     total = 0.0
     for k in range(len(u)):
         total += abs(u[k] - p[k] + q[k]) * max(a[k], b[k])

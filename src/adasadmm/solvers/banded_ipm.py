@@ -186,7 +186,7 @@ class BandedMethod:
         self.w[:], self.best[:], self.s[:] = self.W[steps.VALUE], self.E[KEPT], self.rows.entries.slopes
 
     def _end(self) -> None:
-        """What follows from the best iterate."""
+        """Compute the result from the best iterate."""
         weight = self.rows.entries.weight
         np.negative(self.best[T], out=self.theta)
         np.divide(self.s, weight, out=self.s, where=weight > 0.0)

@@ -90,7 +90,7 @@ def refined(saddle, E, W, enough):
 
 @inlined
 def left_over(saddle, E, W):
-    """What a solution leaves of both equations, and what the second may cost."""
+    """Return the residuals of both equations, and a bound of the cost of the second one."""
     dw, dt, f, left_w, limit, left_t, g = W[DW], E[DT], W[F], W[LEFT_W], E[LIMIT], E[LEFT], E[edges.G]
     for j in range(len(dw)):
         left_w[j] = f[j] - saddle.H[j] * dw[j] - banded.row_times(saddle.transposed, j, dt)

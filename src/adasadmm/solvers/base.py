@@ -43,7 +43,7 @@ class Point(NamedTuple):
 
 
 class Monitor(NamedTuple):
-    """What the trace records about a run; NaN if a method has no such number.
+    """The numbers of a run that the trace records; NaN if a method has no such number.
 
     Objective and primal residual are computed from the run's point, unless the run knows them already.
 
@@ -200,7 +200,7 @@ class Run(ABC):
 
     @abstractmethod
     def certify(self) -> Certificate:
-        """What is proved about `answer`."""
+        """Return the certificate of `answer`."""
 
     @abstractmethod
     def state(self) -> NamedState:

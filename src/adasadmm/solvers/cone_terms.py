@@ -261,7 +261,7 @@ def complementarity_of_cones(cones: Cones, x: ConeVariables, step: ConeStep, len
 
 @compiled
 def cost_of_gaps_of_cones(cones: Cones, x: ConeVariables, u):
-    """What the errors of u = tail may cost the primal value."""
+    """Bound the cost of the errors of u = tail in the primal value."""
     total = 0.0
     for g in range(len(cones.radius)):
         square = 0.0

@@ -1,4 +1,4 @@
-"""What the direct methods share: the problem as nodes with a loss each, and the run around a method.
+"""Shared by the direct methods: the problem as nodes with a loss each, and the run around a method.
 
 Where X is diagonal, each row of the data is a loss of one coefficient, a node, and the penalty ties nodes together
 along the edges that the rows of A describe. `ChainDP`, `AlternatingChains` and `DualGradient` solve such problems.
@@ -157,7 +157,7 @@ def balance(nodes, w, s):
 
 
 class Method(Protocol):
-    """What a direct method does: it moves w and theta, arrays that the run reads."""
+    """The interface of a direct method: it updates w and theta, arrays that the run reads."""
 
     w: np.ndarray
     theta: np.ndarray

@@ -1,4 +1,4 @@
-"""What `AlternatingChains` and `DualGradient` share: second-order models of the losses, and exactly fused candidates.
+"""Shared by `AlternatingChains` and `DualGradient`: second-order models of the losses, exactly fused candidates.
 
 Both raise the dual value of a quadratic problem (`dual_ascent`), which for the squared loss is the problem itself, and
 for other smooth losses their second-order model at w. The w that belongs to the forces is never exactly fused, and its

@@ -101,7 +101,7 @@ class InnerProblem:
         return v, -self.beta * (x - v)
 
     def _excess(self, gradient: np.ndarray) -> float:
-        """What this gradient costs the dual value; without a ridge, for a w of the size to be expected."""
+        """Return the cost of this gradient in the dual value; without a ridge, for a w of the expected size."""
         gamma, size = self.problem.gamma, np.abs(self.w)
         with np.errstate(divide="ignore"):
             cost = np.where(gamma > 0.0, gradient**2 / (2.0 * gamma), np.abs(gradient) * (size + self.units.reach))

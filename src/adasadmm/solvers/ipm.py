@@ -250,7 +250,7 @@ class InteriorPointRun(Run):
         return dw, du, left
 
     def _left(self, residual: np.ndarray, curved: np.ndarray, dw: np.ndarray, du: np.ndarray) -> np.ndarray:
-        """What a direction leaves of the residual: 0 but for rounding errors."""
+        """Return the residual that remains after a direction: 0 up to rounding errors."""
         pull = curved * du
         steps.add_duals(self.terms, self.step.dt, self.step.cones.dt, pull)
         return residual + self._back(pull) + (self.problem.gamma + self.held) * dw
@@ -264,11 +264,11 @@ class InteriorPointRun(Run):
         return self.residual + moved
 
     def _cost(self, residual: np.ndarray) -> float:
-        """What a residual may cost the dual value."""
+        """Bound the cost of a residual in the dual value."""
         return steps.cost_of_residual(residual, self.w, SMALL * self.units.reach_of_w, self.problem.gamma)
 
     def _error(self, residual: np.ndarray) -> float:
-        """What a step is to remove: complementarity, or the residual if no term has ends."""
+        """The quantity that a step reduces: complementarity, or the residual if no term has ends."""
         return self.gap if self.ends else self._cost(residual)
 
     def _safe_length(self, du: np.ndarray, smooth: Smooth, length: float) -> float:

@@ -225,7 +225,7 @@ def settle(terms: Terms, x: Variables, n, v):
 
 @compiled
 def cost_of_gaps(terms: Terms, x: Variables, u):
-    """What the errors of u - kink - flex t = p - q may cost the primal value."""
+    """Bound the cost of the errors of u - kink - flex t = p - q in the primal value."""
     total = 0.0
     for k in range(len(x.t)):
         error = u[terms.row[k]] - terms.kink[k] - terms.flex[k] * x.t[k] - x.p[k] + x.q[k]
@@ -238,7 +238,7 @@ def cost_of_gaps(terms: Terms, x: Variables, u):
 
 @compiled
 def cost_of_residual(residual, w, least, gamma):
-    """What the gradient of the Lagrangian may cost the dual value, for coordinates of at least some size."""
+    """Bound the cost of the gradient of the Lagrangian in the dual value, for coordinates of at least some size."""
     total = 0.0
     for j in range(len(w)):
         size = abs(residual[j])

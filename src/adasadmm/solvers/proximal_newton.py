@@ -245,7 +245,7 @@ class Search:
         return smooth + self.problem.penalty_value(self.Aw)
 
     def infeasibility(self) -> float:
-        """What the difference of v and ``A w - b`` costs: with it, theta is optimal for v alone."""
+        """Return the cost of the difference of v and ``A w - b``: with it, theta is optimal for v alone."""
         value = self.problem.penalty_value
         return value(self.Aw) - value(self.v) + float(self.theta @ (self.Aw - self.v))
 

@@ -154,7 +154,7 @@ def recipe_of(solver: Solver) -> Recipe | None:
 
 
 def units(problem: Problem, w: np.ndarray, batch_size: int = 1) -> tuple[float, float]:
-    """What makes "auto" scale-free: the largest entry of the first non-zero gradient of a batch at w, and a mean loss.
+    """The units of "auto": the largest entry of the first non-zero gradient of a batch at w, and a mean loss.
 
     With features c times as large and w as much smaller the first is c times as large; with a loss c times as large
     both are. So value / slope is a length of w, and slope^2 / value a beta.

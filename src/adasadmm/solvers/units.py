@@ -25,7 +25,7 @@ TINY = float(np.finfo(float).tiny)
 
 
 class Units(NamedTuple):
-    """What a run starts from.
+    """The starting values of a run.
 
     ``reach`` is a w_j that moves the predictions across the range of the loss at 0, ``curvature`` that of the rows'
     envelopes at the start, ``ridge`` the diagonal to add to Newton's matrix, and ``even`` a beta with which the rows

@@ -40,7 +40,7 @@ class Settings(TypedDict, total=False):
 
 
 class Lanes(NamedTuple):
-    """How blocks on workers are visited: the number of lanes, the rounds of an epoch, and each partition's rows."""
+    """The schedule of blocks on workers: lanes, rounds of an epoch, and the rows of each partition."""
 
     number: int
     rounds: int

@@ -1,4 +1,4 @@
-"""What else the first scan of a source may find, so that it needs no pass of its own."""
+"""Observers of the first scan of a source, which save further passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one block contributes to the mean loss of a problem; called where the blocks are."""
+"""The contribution of one block to the mean loss of a problem, computed where the block is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_KNOWN = 1000  # points whose loss is kept
 
 
 class Request(NamedTuple):
-    """What a pass over the rows should find: the mean loss at some points, and the loss levels if they are missing."""
+    """A request for a pass over the rows: the mean loss at some points, and the loss levels if they are missing."""
 
     loss: Any
     n: int
@@ -88,7 +88,7 @@ class StreamedLosses:
 
     @property
     def request(self) -> Request:
-        """What the next pass should find."""
+        """Return the request for the next pass."""
         return Request(self.loss, self.n, list(self._wanted.values()), self.levels is None)
 
     def receive(self, found: np.ndarray) -> None:

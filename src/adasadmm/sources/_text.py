@@ -40,7 +40,7 @@ BAD_LINES = (ValueError, OverflowError, TypeError)
 
 
 class Parsed(NamedTuple):
-    """What some lines contain."""
+    """The content of some lines."""
 
     X: Rows
     y: np.ndarray | None

@@ -1,4 +1,4 @@
-"""What one pass over the rows finds about the columns: distinct values of factors, moments of numbers."""
+"""Statistics of the columns from one pass over the rows: distinct values of factors, moments of numbers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MISSING = ("error", "level", "ignore")
 
 
 class _Factor:
-    """What the terms of factors check alike. The records are frozen, so fields are set through ``object``."""
+    """Checks that all terms of factors share. The records are frozen, so fields are set through ``object``."""
 
     column: str
     base: Any

@@ -21,7 +21,7 @@ __all__ = ["Counts", "Factor", "Measures", "Tally", "factor_of", "levels_of", "p
 
 
 class Measures(NamedTuple):
-    """How much each row of a table counts: its weight in the fit, and its exposure."""
+    """The weight of each row of a table in the fit, and its exposure."""
 
     weight: np.ndarray
     exposure: np.ndarray
@@ -121,7 +121,7 @@ def joint_codes(parts: tuple[Levels, ...], table: Table) -> np.ndarray:
 
 
 class Tally:
-    """What the rows of each level add up to, block by block; with the coordinates of a spatial term."""
+    """Sums over the rows of each level, block by block; with the coordinates of a spatial term."""
 
     def __init__(self, parts: tuple[Levels, ...], coordinates: tuple[str, ...] = ()) -> None:
         self.parts, self.coordinates = parts, coordinates

@@ -1,4 +1,4 @@
-"""What users write in a term: checked, and turned into plain tuples, so that a term can be copied and saved."""
+"""Check the arguments of terms and convert them to plain tuples, so that terms can be copied and saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a design learns from the rows, in two passes over blocks of them: levels and moments, then counts by level."""
+"""Learn a design in two passes over blocks of rows: first levels and moments, then counts by level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cross-validated estimator has found, read from ``cv_results_``, or from ``cv_scores_``."""
+"""The results of a cross-validated estimator, read from ``cv_results_`` or ``cv_scores_``."""
 
 from __future__ import annotations
 
