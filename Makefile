@@ -4,9 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PYTHONHASHSEED := 0
 
-# What `make bench` runs: the scripts that write a table into the docs, and more words for benchopt, if any.
+# The scripts of `make bench`, each of which writes a table into the docs, and further options of benchopt.
 TABLES   ?= shapes glm softmax quantile insurance housing sacramento network paths exactness published growth row_visit batch_sizes w_steps full_metric big_sparse cold_start limits defaults peers all_rows tight one_pass \
-  high_accuracy step_sizes step_kinds means betas certificates streams clusters kills fuzz fuzz_cvxpy steady
+  high_accuracy step_sizes step_kinds means betas certificates streams clusters kills fuzz fuzz_cvxpy steady benchopt_page
 BENCHOPT ?=
 
 CASES    ?= $(basename $(notdir $(wildcard examples/case_*.py)))
@@ -19,19 +19,19 @@ demo: $(VENV)/core
 test: $(VENV)/dev lint types
 	$(BIN)/python -m pytest -n 2 -q -m "not slow"
 
-# Tests that run no compiled kernel of their own: of files, pages, commands, displays, and of the compiler's cache.
+# Tests that do not call compiled kernels directly: files, pages, commands, displays, the compiler's cache.
 WITHOUT_KERNELS := bench browser cached case_pages cases checkpoints cli cli_files cli_truth compiling dask datasets demo disk_cache displays distributed docstrings estimators faults \
   fingerprint hostile_plug_ins layers memory models models_0_1 package pages paper_data place progressive readme registry report reproduce site site_parts terms terms_files terms_tables threads validation
 IGNORED := $(foreach name,$(WITHOUT_KERNELS),--ignore=tests/test_$(name).py)
 
-# What is slow or needs more: everything marked slow, then the tests of kernels without the compiler, and with bounds checks.
+# Everything marked slow, then the tests of kernels without the compiler, and with bounds checks.
 test-all: $(VENV)/bench docs browser
 	$(BIN)/python -m pytest -n 2 -q -m slow
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m "not slow and not compiled" $(IGNORED)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -n 2 -q -m "not slow" $(IGNORED)
 
-# The same tests with the lowest versions that pyproject.toml allows, in an environment of its own. Old versions warn of what
-# newer ones beside them have changed; that is not ours to mend.
+# The same tests with the lowest versions that pyproject.toml allows, in a separate environment. Deprecation warnings of these
+# versions are ignored.
 LOWEST := .lowest
 test-lowest: $(LOWEST)/ready
 	NUMBA_CACHE_DIR=$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n 2 -q -m "not slow" \
@@ -44,7 +44,7 @@ $(LOWEST)/ready: pyproject.toml tests/lowest.py
 	  --constraint $(LOWEST)/constraints.txt --editable ".[cli,report,data,cases,dask,arrow,models,dev]"
 	touch $@
 
-# Known weaknesses of what is installed, where an index of them is reachable; says so where none is.
+# Known vulnerabilities of the installed packages; prints a message if no index of them can be reached.
 audit: $(VENV)/dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip-audit>=2.7"
 	$(BIN)/python tests/audit.py
