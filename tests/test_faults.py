@@ -209,7 +209,7 @@ def with_about(**changes):
     [
         (lambda members: {**members, "array0.npy": liar()}, "claims to be an array"),
         (lambda members: {**members, "array0": b"no array"}, "not arrays of numbers|is not a valid checkpoint"),
-        (with_about(numbers={"eta": "many"}), "numbers that are none"),
+        (with_about(numbers={"eta": "many"}), "values that are not numbers"),
         (with_about(numbers=[0.5, 0.0]), "is not a valid checkpoint"),
         (with_about(done=0.5), "a count that is not a whole number"),
         (with_about(numbers={"steps": 1}), "does not fit the run"),
