@@ -38,11 +38,11 @@ class TermsRegressor(TermsModel, LinearRegressor):
         Strength of a ridge on the coefficients, of standardised columns for numbers. None means 1 divided by the sum of
         the weights.
     weights : {"standard", "adaptive"} or None, default="standard"
-        Weights of the edges and columns of terms without given ones. ``"standard"`` are those for which one ``alpha``
-        serves all terms: 1 for a number, in units of its standard deviation, and for all edges of a factor the root
-        mean square of the flow along them that white noise of the rows needs; for an ordered factor the root of the
-        mean of ``P (1 - P)`` over its edges, where P is the share of the rows on one side of an edge. ``"adaptive"``
-        divides them by the differences of a ridge fit, and scales that factor to a mean of 1. None are weights of 1.
+        Weights of the edges and columns of terms that have none. With ``"standard"`` weights one ``alpha`` suits all
+        terms: 1 for a number, in units of its standard deviation, and for all edges of a factor the root mean square
+        of the flow along them that absorbs white noise in the rows; for an ordered factor the root of the mean of
+        ``P (1 - P)`` over its edges, where P is the share of the rows on one side of an edge. ``"adaptive"`` divides
+        them by the differences of a ridge fit, scaled to a mean of 1. None means weights of 1.
     weights_power : float, default=1.0
         Power of the differences of the ridge fit.
     refit : {"none", "clusters"}, default="none"
