@@ -53,6 +53,6 @@ plt.show()
 # Left: with independent features of the same scale, all three start alike; later the diagonal metric, whose steps
 # shrink for all features in the same way, falls behind. Middle: different scales stall the identity, but do not
 # affect the diagonal metric. Right: mixed features slow down both, and only the full metric is fast: after five
-# epochs it is 15 to 30 times closer to the optimum. It is more expensive: with 123 features a row takes seven times
-# as long as with the diagonal metric, and its matrices have size d x d. For rows in memory and up to a few thousand
+# epochs it is 15 to 30 times closer to the optimum. It is more expensive (:doc:`/benchmarks`), since its
+# matrices have size d x d. For rows in memory and up to a few thousand
 # features, use ``ALM``, which needs no metric (:doc:`/choosing`).

@@ -110,7 +110,7 @@ class Ascent:
         return np.where(self.free, centre, 0.0) - self.rows.inverse * q
 
     def visit(self, chosen: np.ndarray, passes: float, w: np.ndarray, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """Rounds over some rows in this order, at the cost of so many passes over all rows; returns w before the last.
+        """Rounds over some rows in this order, for the cost of ``passes`` over all rows; returns w before the last.
 
         The rows are copied in this order: compact rows are visited much faster.
         """

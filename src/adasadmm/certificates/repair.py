@@ -26,7 +26,7 @@ __all__ = ["lacking", "repair", "sizes"]
 
 ROUNDS = 30
 REACH = 1e-3  # least distance to the boundary that a weight assumes, relative to the coordinate itself
-FALLS = 0.1  # q falls at least to this part of itself in a round, or the weights are computed anew
+FALLS = 0.1  # q must fall to this part of itself in a round, or the weights are recomputed
 FAR = 1e6  # a domain scaled by this factor is, at the scale of the steps, the cone that the domain spans
 WEAK = 1e-11  # the ridge of the least-squares steps, relative to the diagonal: further rounds correct its error
 

@@ -95,7 +95,7 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     weights : "adaptive" or array-like, default=None
         Weights of the terms of the penalty: an entry for each edge, and optionally one for each feature after them, for
         the sparse part (with ``l1_ratio=1`` for each feature alone). They multiply the weights of the graph.
-        ``"adaptive"`` penalises a difference, or a coefficient, the more the smaller it is in a ridge fit: by
+        ``"adaptive"`` penalises differences, or coefficients, that are small in a ridge fit more strongly: by
         ``1/max(|difference|, 1e-4 max |difference|)^weights_power``, scaled to a mean of 1. The strength of the ridge
         is chosen by generalised cross-validation.
     weights_power : float, default=1.0

@@ -1,4 +1,4 @@
-"""The network lasso for numbers: a linear model for each node of a graph, and those of neighbours alike."""
+"""The network lasso for numbers: a linear model for each node of a graph, similar for neighbours."""
 
 from __future__ import annotations
 

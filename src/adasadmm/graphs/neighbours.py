@@ -58,7 +58,7 @@ def knn(X: Data, k: int = 3, *, sample_weight: ArrayLike | None = None, progress
     Raises
     ------
     ValueError
-        If the columns are so many that comparing them would take hours. The message says what to do instead.
+        If there are too many columns to compare them within hours. The message says what to do instead.
 
     See Also
     --------

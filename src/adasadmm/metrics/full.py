@@ -46,7 +46,7 @@ class Full(NamedTuple):
 class FullState(NamedTuple):
     """``H = a I + S``, ``S = G^{1/2}``.
 
-    Every so often S is taken anew, by an eigendecomposition ``U' diag(roots)^2 U`` of G; in between `dense.follow_root`
+    At times S is recomputed by an eigendecomposition ``U' diag(roots)^2 U`` of G; in between `dense.follow_root`
     adds what each gradient adds to it. Only then do the gradients that wait go into G. ``inverse`` is that of
     ``P / eta + Q`` for some earlier P, and near enough to precondition conjugate gradients.
     """

@@ -18,7 +18,7 @@ __all__ = ["for_outputs"]
 
 
 def for_outputs(penalty: Any, rows: int, outputs: int, joint: bool = False) -> Any:
-    """The penalty of so many rows of A, as one of ``rows * outputs`` entries of v.
+    """The penalty of the rows of A, as one of ``rows * outputs`` entries of v.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def for_outputs(penalty: Any, rows: int, outputs: int, joint: bool = False) -> A
 
 
 def _parts(part: Any, rows: np.ndarray, outputs: int, joint: bool) -> list[tuple[Any, np.ndarray]]:
-    """A part of a stack for so many outputs, with its entries of v."""
+    """A part of a stack for several outputs, with its entries of v."""
     entries = _flat(rows, outputs)
     found = for_outputs(part, len(rows), outputs, joint)
     return [(inner, entries[taken]) for inner, taken in parts_of(found, len(entries))]

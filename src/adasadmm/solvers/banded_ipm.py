@@ -32,7 +32,7 @@ __all__ = ["BandedIPM"]
 
 MOST_ITERATIONS = 200
 CONVERGED = 1e-9  # the estimate of the relative gap at which the method ends
-PROGRESS, PATIENCE = 0.9, 40  # the estimate must fall to this part in so many iterations,
+PROGRESS, PATIENCE = 0.9, 40  # the estimate must fall to this part within this number of iterations,
 SMALL, FLOOR, AT_FLOOR = (
     1e-5,
     0.01,

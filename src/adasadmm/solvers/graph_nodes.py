@@ -26,7 +26,7 @@ FEW_STEPS, MOST_STEPS, GROWTH = (
     16,
     512,
     3,
-)  # steps between two candidates: first, most, and one in so many of all so far
+)  # steps between two candidates: at first, at most, and as a part of all steps so far
 FIRST_GOAL = 1e-3  # the relative gap at which the first iteration ends; further ones end at powers of ten below it
 MOST_ROUNDS = 24  # of steps on one model, or in one iteration
 INNER = 0.1  # a model is solved when its gap is this part of what the step gains

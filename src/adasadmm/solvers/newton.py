@@ -23,7 +23,7 @@ LONGER, LONGEST = 4.0, 1e6  # where it still falls as steeply, the step is made 
 REACH = 3.0  # steps as long as the last one after which a row left out must still have the same slope
 FEW = 0.5  # of the rows: where fewer may change their slopes, the others are left out
 LOADED = 2**26  # entries of rows that are loaded for that: 512 MiB
-FLAT, TRIALS = 0.3, 30  # a line search ends where the slope is this part of the first one, or after so many trials
+FLAT, TRIALS = 0.3, 30  # a line search ends if the slope is this part of the first one, or after this many trials
 
 
 class Envelopes(NamedTuple):

@@ -73,7 +73,7 @@ def outputs_of(loss: Loss, y: ArrayLike) -> int:
 
 
 def repeated(rows: Rows, outputs: int) -> Rows:
-    """The rows for so many outputs."""
+    """The rows for a number of outputs."""
     return rows if outputs == 1 else Repeated(rows, outputs)
 
 

@@ -35,7 +35,7 @@ def drawn_lines(coefs: np.ndarray, clusters: np.ndarray, colours: list[str]) -> 
 
 
 def _evenly(n: int, most: int) -> np.ndarray:
-    """At most so many of n positions, the first and the last among them."""
+    """At most ``most`` of n positions, including the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
