@@ -42,6 +42,15 @@ def test_every_block_says_what_it_is(page):
     assert re.findall(r"^    (?:adasadmm|benchopt|make|pip|python|zcat) .*", plain, flags=re.MULTILINE) == []
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_every_question_is_one_click_away(page):
+    questions = re.findall(r"^## (.+)", (ROOT / "docs" / "guide" / "questions.md").read_text(), flags=re.MULTILINE)
+    anchors = [re.sub(r"[^\w -]", "", question.lower()).replace(" ", "-") for question in questions]
+    text = (ROOT / page).read_text()
+    assert len(anchors) == 10
+    assert [anchor for anchor in anchors if f"guide/questions.md#{anchor})" not in text] == []
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """The files that the pages speak of."""
