@@ -19,6 +19,7 @@ from adasadmm import (
     solve,
 )
 from adasadmm.certificates import ascent, duality
+from adasadmm.solvers import dual_start
 
 ids = {"ids": lambda part: type(part).__name__}
 
@@ -129,3 +130,10 @@ def test_the_certificate_is_true_with_many_rows():
     certificate = solve(case, AdaSADMM(average="auto", beta="auto")).certificate
     assert_true(case, certificate)
     assert certificate.relative_gap <= 0.2
+
+
+@pytest.mark.parametrize("n", [1, 16, 17, 1000])
+def test_the_first_round_visits_each_row_once(n):
+    order = dual_start._shuffled(n)
+    assert np.array_equal(np.sort(order), np.arange(n))
+    assert n < 20 or not np.array_equal(order, np.arange(n))

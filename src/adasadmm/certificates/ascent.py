@@ -109,21 +109,27 @@ class Ascent:
         q -= self.problem.times_A_transposed(theta)
         return np.where(self.free, centre, 0.0) - self.rows.inverse * q
 
-    def visit(self, chosen: np.ndarray, passes: float, w: np.ndarray, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """Rounds over some rows in this order, for the cost of ``passes`` over all rows; returns w before the last.
+    def visit_all(self, order: np.ndarray, w: np.ndarray, s: np.ndarray, theta: np.ndarray) -> None:
+        """A round over all rows in this order, which is overwritten."""
+        alternate(self.rows, self.edges, order, w, s, theta, INNER)
 
-        The rows are copied in this order: compact rows are visited much faster.
+    def visit(self, chosen: np.ndarray, passes: float, w: np.ndarray, s: np.ndarray, theta: np.ndarray) -> float:
+        """Rounds over some rows in this order, at the cost of ``passes`` over all rows.
+
+        Returns how far the last round moved the predictions of these rows, on average. The rows are copied in this
+        order: compact rows are visited much faster.
         """
         X, y, c = self.problem.rows
         few = Block(selections.taken(X, chosen), y[chosen], c[chosen])
         side = self.rows._replace(block=few, size=self.rows.size[chosen], share=self.rows.share[chosen])
-        own, work, visited = s[chosen], passes * self.problem.n, 1.0
+        own, work, visited, before = s[chosen], passes * self.problem.n, 1.0, w
         while work > 0.0 and visited > 0.0:
             before = w.copy()
             visited = alternate(side, self.edges, np.arange(len(chosen)), w, own, theta, INNER)
             work -= visited
         s[chosen] = own
-        return before
+        products.product(few.X, w - before, moved := np.empty(len(chosen)))
+        return float(np.mean(np.abs(moved))) if len(chosen) else 0.0
 
     def moves(self, chosen: np.ndarray) -> float:
         """The share of these rows that one pass over them moves, from slopes of 0."""

@@ -24,7 +24,7 @@ from .._core.jit import is_registered, unwrapped
 from .._core.threads import one_blas_thread
 from ..linalg import products
 from ..linalg.clusters import clusters_of, null_space
-from ..linalg.matrices import CSR, Rows, WithIntercept, as_rows, plain, to_scipy
+from ..linalg.matrices import CSR, Dense, Rows, WithIntercept, as_rows, innermost, plain, to_scipy
 from ..linalg.selections import combined_columns
 from ..problem import Problem
 
@@ -43,11 +43,15 @@ class TooLarge(Exception):
 
 
 class Curvature(NamedTuple):
-    """The contracted design, the weights of its rows, and n times the second derivative of ridge and penalty."""
+    """The contracted design, the weights of its rows, and n times the second derivative of ridge and penalty.
+
+    ``gram`` is the weighted Gram matrix of the contracted design, where that is known without the design.
+    """
 
     X: Rows
     weights: np.ndarray
     penalty: sp.csr_array
+    gram: np.ndarray | None = None
 
 
 def zero_rows(problem: Problem, w: np.ndarray, apart: float = 0.0) -> np.ndarray:
@@ -154,13 +158,16 @@ def _contracted(problem: Problem, v: np.ndarray, held: np.ndarray, weights: np.n
         raise TooLarge
     basis = null_space(inner)
     members = sp.csr_array(sp.block_diag([basis, [[1.0]]])) if alone else basis
+    ridge = members.T @ sp.diags_array(problem.gamma) @ members
+    bent = A @ members
+    curved = sp.csr_array(problem.n * (ridge + bent.T @ _second_derivative(problem, v, held) @ bent))
+    if problem.d <= min(problem.n, MOST) and isinstance(innermost(problem.rows.X), Dense):
+        gram = members.T @ products.gram(problem.rows.X, weights) @ members  # the design would be a copy of all rows
+        return Curvature(problem.rows.X, weights, curved, gram)
     X = combined_columns(problem.rows.X, members) if alone or not has_intercept else None
     if X is None:  # the intercept is bound to other coefficients
         X = as_rows(plain(problem.rows.X) @ members)
-    ridge = members.T @ sp.diags_array(problem.gamma) @ members
-    bent = A @ members
-    curved = ridge + bent.T @ _second_derivative(problem, v, held) @ bent
-    return Curvature(X, weights, sp.csr_array(problem.n * curved))
+    return Curvature(X, weights, curved)
 
 
 def _second_derivative(problem: Problem, v: np.ndarray, held: np.ndarray) -> sp.csr_array:
@@ -185,8 +192,8 @@ def _second_derivative(problem: Problem, v: np.ndarray, held: np.ndarray) -> sp.
 
 def _trace(curved: Curvature) -> float:
     """``tr[S (S + P)^-1]`` with ``S = X_c'W X_c`` and the curvature P of the penalty; the rank of S if P is 0."""
-    X, weights, P = curved
-    (n, k), diagonal = X.shape, P.diagonal()
+    X, weights, P, S = curved
+    n, k, diagonal = X.shape[0], P.shape[0], P.diagonal()
     off = P - sp.diags_array(diagonal)
     is_diagonal = not np.any(off.data)
     if k == 0:
@@ -196,7 +203,7 @@ def _trace(curved: Curvature) -> float:
         return float(np.sum(own / np.where(own + diagonal > 0.0, own + diagonal, 1.0)))
     if k > MOST or (is_diagonal and n < k and np.count_nonzero(diagonal) >= k - 1):
         return _trace_over_rows(curved, diagonal, is_diagonal)
-    S = products.gram(X, weights)
+    S = products.gram(X, weights) if S is None else S
     total = S + P.toarray()
     scale = 1.0 / np.sqrt(np.where(np.diag(total) > 0.0, np.diag(total), 1.0))
     S, total = scale[:, None] * S * scale, scale[:, None] * total * scale
@@ -210,7 +217,7 @@ def _trace(curved: Curvature) -> float:
 
 def _trace_over_rows(curved: Curvature, diagonal: np.ndarray, is_diagonal: bool) -> float:
     """The same by an n x n matrix, if the penalty's curvature is diagonal."""
-    X, weights, _ = curved
+    X, weights = curved.X, curved.weights
     if X.shape[0] > MOST or not is_diagonal:
         raise TooLarge
     own = products.gram_diagonal(X, weights)

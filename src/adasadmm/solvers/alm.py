@@ -53,7 +53,7 @@ NEARBY = 10.0  # times the error that was allowed last: that of the first iterat
 EASY = 1e-2  # of the loss at 0
 MOST_STREAMED = 4000  # features of rows that are read block by block, for which Newton's matrix is dense
 ARRAYS = ("w", "v", "theta", "z", "u", "v_before", "Xw", "Aw", "theta_next", "diagonal", "best_w")
-NUMBERS = ("beta_z", "beta", "iteration", "newton_steps", "allowed", "best_primal", "ascending")
+NUMBERS = ("beta_z", "beta", "iteration", "newton_steps", "allowed", "best_primal", "ascending", "moved")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +118,7 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         self.beta_z, self.beta = self.units.beta_z, NO_BETA * self.units.even
         self.diagonal = self.units.curvature.copy()  # of Newton's matrix
         self.ascending = not self.w.any() and dual_start.is_cheap(problem, self.units)
+        self.moved = 0.0  # how far ascent moved the predictions at last
         if self.w.any():
             self.beta_z, self.beta = WARM * self.beta_z, WARM * self._first_beta()
             self.u[:] = duality.slopes(problem, self.z) / self.beta_z
@@ -186,12 +187,13 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         It goes on while the gap falls fast; then Newton's method takes over. If the gap is still large, ascent is slow
         on this problem, and its end is no better a start than 0.
         """
-        first = self.iteration == 1
-        s = self.ascent.first_slopes() if first else self.beta_z * self.u
-        moved = None if first else float(np.mean(np.abs(self.Xw - self.z)))
-        w, w_before = dual_start.advance(self.ascent, (self.w, self.Xw), (s, self.theta), moved)
-        products.product(self.problem.rows.X, w_before, self.z)
-        self._move_to(w)
+        if self.iteration == 1:
+            moved = dual_start.first(self.ascent, s := self.ascent.first_slopes(), self.theta)
+        else:
+            last = dual_start.Moved(self.w, self.Xw, self.moved)
+            moved = dual_start.advance(self.ascent, last, s := self.beta_z * self.u, self.theta)
+        self._move_to(moved.w, moved.Xw)
+        self.moved = moved.step
         self.u[:] = s / self.beta_z
         if not self.is_finite():
             return  # the caller tests for that
@@ -202,16 +204,15 @@ class AugmentedLagrangianRun(InnerProblem, Run):
             self.beta_z, self.u = WARM * self.beta_z, self.u / WARM
         elif not self.ascending:
             self.theta[:], self.u[:], self.allowed, self.beta = 0.0, 0.0, math.inf, NO_BETA * self.units.even
-            self._move_to(np.zeros(self.problem.d))
+            self._move_to(np.zeros(self.problem.d), np.zeros(self.problem.n))
 
     @functools.cached_property
     def ascent(self) -> Ascent:
         return Ascent(self.problem)
 
-    def _move_to(self, w: np.ndarray) -> None:
-        """Another w, with the predictions, the beta and the v that belong to it."""
-        self.w[:] = w
-        products.product(self.problem.rows.X, self.w, self.Xw)
+    def _move_to(self, w: np.ndarray, Xw: np.ndarray) -> None:
+        """Another w, with the beta and the v that belong to it."""
+        self.w[:], self.Xw[:] = w, Xw
         self.Aw[:] = self.problem.times_A(self.w)
         if self.w.any():
             self.beta = WARM * self._first_beta()

@@ -6,20 +6,25 @@ each iteration fewer rows take part: the slopes of the others are at a bound, an
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import is_registered
 from ..certificates import ascent
 from ..certificates.ascent import Ascent
-from ..linalg import matrices
+from ..linalg import matrices, products
 from ..problem import Problem
 from .newton import REACH
 from .units import FIRST_BETA_Z, Units
 
-__all__ = ["advance", "few_move", "is_cheap"]
+__all__ = ["Moved", "advance", "few_move", "first", "is_cheap"]
 
-FIRST_PASSES, PASSES = 5, 1  # over all rows that the first iteration may cost, and each later one
+PASSES = 1  # over all rows that the rounds over some of them may cost
+FIRST_TIMES = 2  # that the first iteration chooses rows
+FIRST_STEP = 0.05  # of the mean absolute prediction: how far a round after the first one is expected to move it
+TOGETHER = 16  # rows that a round over all rows visits one after the other, as they lie in memory
 MOST_REACH = 30.0  # of a row's slope, in units of the range of the loss
 MOST_COPIED = 2**23  # entries of X, since rows are copied
 TRIAL, FEW = 8, 0.3  # an eighth of the rows is visited to see whether few of them move
@@ -51,16 +56,39 @@ def few_move(steps: Ascent) -> bool:
     return steps.moves(np.random.default_rng(n).integers(n, size=n // TRIAL)) <= FEW
 
 
-def advance(
-    steps: Ascent, primal: tuple[np.ndarray, np.ndarray], dual: tuple[np.ndarray, np.ndarray], moved: float | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Improve s and theta in place; returns the w that belongs to them, and the one a round before.
+class Moved(NamedTuple):
+    """Where the primal point is after an iteration, and how far the last round moved the predictions on average."""
 
-    ``primal`` holds w and ``X w`` before, ``dual`` s and theta. The rows that take part are those whose slopes may
-    change while predictions move a few times as far as ``moved``, their mean movement in the last round; None means all
-    rows.
+    w: np.ndarray
+    Xw: np.ndarray
+    step: float
+
+
+def first(steps: Ascent, s: np.ndarray, theta: np.ndarray) -> Moved:
+    """The first iteration: a round over all rows, then rounds over the rows that may still move."""
+    w = steps.minimiser(np.zeros(steps.problem.d), s, theta)
+    steps.visit_all(_shuffled(len(s)), w, s, theta)
+    products.product(steps.problem.rows.X, w, Xw := np.empty_like(s))
+    moved = Moved(w, Xw, FIRST_STEP * float(np.mean(np.abs(Xw))))
+    for _ in range(FIRST_TIMES):
+        moved = advance(steps, moved, s, theta)
+    return moved
+
+
+def advance(steps: Ascent, before: Moved, s: np.ndarray, theta: np.ndarray) -> Moved:
+    """Improve s and theta in place, by rounds over some rows.
+
+    These are the rows whose slopes may change while predictions move a few times as far as in the last round.
     """
-    (w, Xw), (s, theta) = primal, dual
-    rows = np.arange(len(s)) if moved is None else steps.movable(Xw, s, REACH * moved)
-    w, order = steps.minimiser(w, s, theta), np.random.default_rng(len(rows)).permutation(rows)
-    return w, steps.visit(order, FIRST_PASSES if moved is None else PASSES, w, s, theta)
+    rows = steps.movable(before.Xw, s, REACH * before.step)
+    order, w = np.random.default_rng(len(rows)).permutation(rows), steps.minimiser(before.w, s, theta)
+    step = steps.visit(order, PASSES, w, s, theta)
+    products.product(steps.problem.rows.X, w, Xw := np.empty_like(s))
+    return Moved(w, Xw, step)
+
+
+def _shuffled(n: int) -> np.ndarray:
+    """All rows in a random order of short runs, which are read much faster than single rows."""
+    first = TOGETHER * np.random.default_rng(n).permutation(-(-n // TOGETHER))
+    order = (first[:, None] + np.arange(TOGETHER)).reshape(-1)
+    return order[order < n]
