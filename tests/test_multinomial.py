@@ -474,3 +474,53 @@ def test_a_search_chooses_the_strength(flowers):
     search = GraphGuidedClassifierCV("chain", loss="multinomial", **settings).fit(X, y)
     assert search.coef_path_.shape == (3, 5, 4) and search.score(X, y) > 0.95
     assert (search.coef_path_[:, 0] == search.coef_path_[:, 0, :1]).all()  # everything is fused at the largest alpha
+
+
+# --- joint penalties of losses of each class against the rest ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "ratio"), [("hinge", 0.0), pytest.param("squared_hinge", 0.4, marks=pytest.mark.slow)]
+)
+def test_a_joint_penalty_of_classes_against_the_rest_is_cvxpys(loss, ratio, flowers):
+    X, y = flowers
+    model = GraphGuidedClassifier("chain", loss=loss, alpha=0.05, l2=0.01, l1_ratio=ratio, joint=True, tol=1e-6)
+    model.fit(X, y)
+    W, b = cp.Variable((3, 4)), cp.Variable(3)
+    Z = X @ W.T + np.ones((len(y), 1)) @ cp.reshape(b, (1, 3), order="C")
+    below = cp.pos(1.0 - cp.multiply(np.where(y[:, None] == model.classes_, 1.0, -1.0), Z))
+    objective = cp.sum(below if loss == "hinge" else cp.square(below)) / len(y) + 0.005 * cp.sum_squares(W)
+    objective += 0.05 * (1.0 - ratio) * cp.sum(cp.norm(W[:, 1:] - W[:, :-1], 2, axis=0))
+    objective += 0.05 * ratio * cp.sum(cp.norm(W, 2, axis=0))
+    optimum = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
+    assert model._objectives[0] == pytest.approx(optimum, rel=1e-6) and model.dual_gap_ <= 1e-6
+    np.testing.assert_allclose(model.coef_, W.value, atol=2e-3)
+    fused = np.diff(model.coef_, axis=1) == 0.0
+    assert (fused.all(axis=0) == fused.any(axis=0)).all()
+
+
+@pytest.mark.slow  # compiles for seconds
+def test_joint_hinges_predict_validate_and_continue_as_separate_ones_do(flowers):
+    X, y = flowers
+    model = GraphGuidedClassifier("chain", alpha=0.01, joint=True, validation_fraction=0.2, warm_start=True).fit(X, y)
+    assert model.score(X, y) > 0.8 and model.validation_loss_.shape == (3,)
+    iterations = model.n_iter_
+    assert model.fit(X, y).n_iter_ <= iterations
+    stream = GraphGuidedClassifier("chain", alpha=0.001, joint=True, random_state=0)
+    for _ in range(5):
+        stream.partial_fit(X, y, classes=np.unique(y))
+    assert stream.coef_.shape == (3, 4) and stream.score(X, y) > 0.7
+
+
+def test_what_joint_cannot_join_is_an_error(flowers):
+    X, y = flowers
+    source = sources.arrays(X, np.searchsorted(np.unique(y), y), block_rows=40)
+    with pytest.raises(ValueError, match="joint=True with loss='hinge' needs rows in memory: set joint=False, or"):
+        GraphGuidedClassifier("chain", joint=True, solver="ada-diag").fit(source)
+    with pytest.raises(ValueError, match="joint=True joins the penalties L1 and GroupL2, not ElasticNet"):
+        StructuredClassifier("chain", penalty=penalties.ElasticNet(0.1), loss="multinomial", joint=True).fit(X, y)
+    with pytest.raises(ValueError, match="refit='clusters' is not available for outputs that are fitted together"):
+        GraphGuidedClassifier("chain", joint=True, refit="clusters").fit(X, y)
+    two = y != "setosa"  # one linear function: there is nothing to join
+    alone, joint = (GraphGuidedClassifier("chain", joint=joint).fit(X[two], y[two]) for joint in (False, True))
+    np.testing.assert_array_equal(alone.coef_, joint.coef_)
