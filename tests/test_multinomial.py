@@ -16,14 +16,12 @@ from sklearn.linear_model import LogisticRegression
 
 from adasadmm import (
     ADMM,
-    ALM,
-    IPM,
+    ASVRGADMM,
     L1,
-    OADMM,
     RDASADMM,
     SADMM,
-    SDCA,
     SPDHG,
+    SVRGADMM,
     AdaSADMM,
     Checkpoint,
     Full,
@@ -41,10 +39,12 @@ from adasadmm import (
     penalties,
     save_model,
     solve,
+    solvers,
     sources,
 )
 from adasadmm.linalg.matrices import WithIntercept, as_rows
 from adasadmm.losses import Multinomial
+from adasadmm.solvers import check_fits
 
 # --- the loss --------------------------------------------------------------------------------------------------------
 
@@ -119,9 +119,22 @@ def test_targets_are_classes_or_probabilities():
         Problem(X, np.eye(3), loss=Multinomial(4), penalty=Zero(), A=A)
 
 
-@pytest.mark.parametrize("solver", [ALM(), IPM(), SPDHG(), SDCA(), OADMM(1.0)], ids=lambda one: type(one).__name__)
-def test_solvers_of_scalar_losses_say_so_before_any_work(solver):
-    problem = Problem(np.eye(3), [0, 1, 2], loss=Multinomial(), penalty=Zero(), A=np.ones((1, 3)), gamma=1.0)
+ACCURATE = (SVRGADMM(), ASVRGADMM(), SPDHG())
+EVERY = [
+    getattr(solvers, name)(1.0) if name == "OADMM" else getattr(solvers, name)()
+    for name in solvers.__all__
+    if isinstance(getattr(solvers, name), type)
+    and issubclass(getattr(solvers, name), solvers.Solver)
+    and getattr(solvers, name) is not solvers.Solver
+]
+
+
+@pytest.mark.parametrize("solver", EVERY, ids=lambda one: type(one).__name__)
+def test_every_solver_takes_a_softmax_or_says_so_before_any_work(solver):
+    problem = Problem(np.eye(3), [0, 1, 2], loss=Multinomial(), penalty=L1(0.1), A=graphs.difference(3), gamma=1.0)
+    if solver.takes_vector_losses:
+        check_fits(solver, problem)
+        return
     with pytest.raises(TypeError, match="takes losses of one prediction, got Multinomial; use ADMM"):
         solve(problem, solver)
 
@@ -263,6 +276,23 @@ def test_stochastic_solvers_approach_the_optimum_with_true_certificates(solver):
     result = solve(problem, solver, epochs=50, seed=1)
     assert result.certificate.dual <= best * (1.0 + 1e-12) <= problem.objective(result.w_average) * (1.0 + 1e-9)
     assert problem.objective(result.w_average) <= 1.05 * best
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ACCURATE, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_solvers_for_high_accuracy_reach_the_optimum(solver, weighted, flowers):
+    X, y = flowers
+    weight, offset = (
+        (np.arange(len(y)) % 3, np.sin(np.arange(3.0 * len(y))).reshape(-1, 3)) if weighted else (None, None)
+    )
+    of_rows = {"sample_weight": weight, "offset": offset}  # some rows have no weight
+    parts = {"loss": Multinomial(), "penalty": L1(0.02), "A": graphs.difference(4), "gamma": 0.02}
+    problem = Problem(X, np.searchsorted(np.unique(y), y), **parts, **of_rows)
+    best = solve(problem, ProximalNewton(), tol=1e-12).certificate.primal
+    result = solve(problem, solver, tol=1e-7)
+    assert result.status.name == "converged"
+    assert result.certificate.dual <= best * (1.0 + 1e-12) and result.certificate.primal <= best * (1.0 + 1e-7)
 
 
 # --- a loss of a user's own ------------------------------------------------------------------------------------------
@@ -450,7 +480,9 @@ def test_a_saved_model_predicts_the_same(flowers, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "solver", [ADMM(), AdaSADMM(batch_size=4), ProximalNewton()], ids=lambda one: type(one).__name__
+    "solver",
+    [ADMM(), AdaSADMM(batch_size=4), ProximalNewton(), *(pytest.param(s, marks=pytest.mark.slow) for s in ACCURATE)],
+    ids=lambda one: type(one).__name__,
 )
 def test_a_resumed_run_has_the_same_bits(solver, flowers, tmp_path):
     X, y = flowers
