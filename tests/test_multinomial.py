@@ -16,14 +16,12 @@ from sklearn.linear_model import LogisticRegression
 
 from adasadmm import (
     ADMM,
-    ALM,
-    IPM,
+    ASVRGADMM,
     L1,
-    OADMM,
     RDASADMM,
     SADMM,
-    SDCA,
     SPDHG,
+    SVRGADMM,
     AdaSADMM,
     Checkpoint,
     Full,
@@ -41,10 +39,12 @@ from adasadmm import (
     penalties,
     save_model,
     solve,
+    solvers,
     sources,
 )
 from adasadmm.linalg.matrices import WithIntercept, as_rows
 from adasadmm.losses import Multinomial
+from adasadmm.solvers import check_fits
 
 # --- the loss --------------------------------------------------------------------------------------------------------
 
@@ -119,9 +119,22 @@ def test_targets_are_classes_or_probabilities():
         Problem(X, np.eye(3), loss=Multinomial(4), penalty=Zero(), A=A)
 
 
-@pytest.mark.parametrize("solver", [ALM(), IPM(), SPDHG(), SDCA(), OADMM(1.0)], ids=lambda one: type(one).__name__)
-def test_solvers_of_scalar_losses_say_so_before_any_work(solver):
-    problem = Problem(np.eye(3), [0, 1, 2], loss=Multinomial(), penalty=Zero(), A=np.ones((1, 3)), gamma=1.0)
+ACCURATE = (SVRGADMM(), ASVRGADMM(), SPDHG())
+EVERY = [
+    getattr(solvers, name)(1.0) if name == "OADMM" else getattr(solvers, name)()
+    for name in solvers.__all__
+    if isinstance(getattr(solvers, name), type)
+    and issubclass(getattr(solvers, name), solvers.Solver)
+    and getattr(solvers, name) is not solvers.Solver
+]
+
+
+@pytest.mark.parametrize("solver", EVERY, ids=lambda one: type(one).__name__)
+def test_every_solver_takes_a_softmax_or_says_so_before_any_work(solver):
+    problem = Problem(np.eye(3), [0, 1, 2], loss=Multinomial(), penalty=L1(0.1), A=graphs.difference(3), gamma=1.0)
+    if solver.takes_vector_losses:
+        check_fits(solver, problem)
+        return
     with pytest.raises(TypeError, match="takes losses of one prediction, got Multinomial; use ADMM"):
         solve(problem, solver)
 
@@ -263,6 +276,23 @@ def test_stochastic_solvers_approach_the_optimum_with_true_certificates(solver):
     result = solve(problem, solver, epochs=50, seed=1)
     assert result.certificate.dual <= best * (1.0 + 1e-12) <= problem.objective(result.w_average) * (1.0 + 1e-9)
     assert problem.objective(result.w_average) <= 1.05 * best
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ACCURATE, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_solvers_for_high_accuracy_reach_the_optimum(solver, weighted, flowers):
+    X, y = flowers
+    weight, offset = (
+        (np.arange(len(y)) % 3, np.sin(np.arange(3.0 * len(y))).reshape(-1, 3)) if weighted else (None, None)
+    )
+    of_rows = {"sample_weight": weight, "offset": offset}  # some rows have no weight
+    parts = {"loss": Multinomial(), "penalty": L1(0.02), "A": graphs.difference(4), "gamma": 0.02}
+    problem = Problem(X, np.searchsorted(np.unique(y), y), **parts, **of_rows)
+    best = solve(problem, ProximalNewton(), tol=1e-12).certificate.primal
+    result = solve(problem, solver, tol=1e-7)
+    assert result.status.name == "converged"
+    assert result.certificate.dual <= best * (1.0 + 1e-12) and result.certificate.primal <= best * (1.0 + 1e-7)
 
 
 # --- a loss of a user's own ------------------------------------------------------------------------------------------
@@ -450,7 +480,9 @@ def test_a_saved_model_predicts_the_same(flowers, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "solver", [ADMM(), AdaSADMM(batch_size=4), ProximalNewton()], ids=lambda one: type(one).__name__
+    "solver",
+    [ADMM(), AdaSADMM(batch_size=4), ProximalNewton(), *(pytest.param(s, marks=pytest.mark.slow) for s in ACCURATE)],
+    ids=lambda one: type(one).__name__,
 )
 def test_a_resumed_run_has_the_same_bits(solver, flowers, tmp_path):
     X, y = flowers
@@ -474,3 +506,53 @@ def test_a_search_chooses_the_strength(flowers):
     search = GraphGuidedClassifierCV("chain", loss="multinomial", **settings).fit(X, y)
     assert search.coef_path_.shape == (3, 5, 4) and search.score(X, y) > 0.95
     assert (search.coef_path_[:, 0] == search.coef_path_[:, 0, :1]).all()  # everything is fused at the largest alpha
+
+
+# --- joint penalties of losses of each class against the rest ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "ratio"), [("hinge", 0.0), pytest.param("squared_hinge", 0.4, marks=pytest.mark.slow)]
+)
+def test_a_joint_penalty_of_classes_against_the_rest_is_cvxpys(loss, ratio, flowers):
+    X, y = flowers
+    model = GraphGuidedClassifier("chain", loss=loss, alpha=0.05, l2=0.01, l1_ratio=ratio, joint=True, tol=1e-6)
+    model.fit(X, y)
+    W, b = cp.Variable((3, 4)), cp.Variable(3)
+    Z = X @ W.T + np.ones((len(y), 1)) @ cp.reshape(b, (1, 3), order="C")
+    below = cp.pos(1.0 - cp.multiply(np.where(y[:, None] == model.classes_, 1.0, -1.0), Z))
+    objective = cp.sum(below if loss == "hinge" else cp.square(below)) / len(y) + 0.005 * cp.sum_squares(W)
+    objective += 0.05 * (1.0 - ratio) * cp.sum(cp.norm(W[:, 1:] - W[:, :-1], 2, axis=0))
+    objective += 0.05 * ratio * cp.sum(cp.norm(W, 2, axis=0))
+    optimum = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
+    assert model._objectives[0] == pytest.approx(optimum, rel=1e-6) and model.dual_gap_ <= 1e-6
+    np.testing.assert_allclose(model.coef_, W.value, atol=2e-3)
+    fused = np.diff(model.coef_, axis=1) == 0.0
+    assert (fused.all(axis=0) == fused.any(axis=0)).all()
+
+
+@pytest.mark.slow  # compiles for seconds
+def test_joint_hinges_predict_validate_and_continue_as_separate_ones_do(flowers):
+    X, y = flowers
+    model = GraphGuidedClassifier("chain", alpha=0.01, joint=True, validation_fraction=0.2, warm_start=True).fit(X, y)
+    assert model.score(X, y) > 0.8 and model.validation_loss_.shape == (3,)
+    iterations = model.n_iter_
+    assert model.fit(X, y).n_iter_ <= iterations
+    stream = GraphGuidedClassifier("chain", alpha=0.001, joint=True, random_state=0)
+    for _ in range(5):
+        stream.partial_fit(X, y, classes=np.unique(y))
+    assert stream.coef_.shape == (3, 4) and stream.score(X, y) > 0.7
+
+
+def test_what_joint_cannot_join_is_an_error(flowers):
+    X, y = flowers
+    source = sources.arrays(X, np.searchsorted(np.unique(y), y), block_rows=40)
+    with pytest.raises(ValueError, match="joint=True with loss='hinge' needs rows in memory: set joint=False, or"):
+        GraphGuidedClassifier("chain", joint=True, solver="ada-diag").fit(source)
+    with pytest.raises(ValueError, match="joint=True joins the penalties L1 and GroupL2, not ElasticNet"):
+        StructuredClassifier("chain", penalty=penalties.ElasticNet(0.1), loss="multinomial", joint=True).fit(X, y)
+    with pytest.raises(ValueError, match="refit='clusters' is not available for outputs that are fitted together"):
+        GraphGuidedClassifier("chain", joint=True, refit="clusters").fit(X, y)
+    two = y != "setosa"  # one linear function: there is nothing to join
+    alone, joint = (GraphGuidedClassifier("chain", joint=joint).fit(X[two], y[two]) for joint in (False, True))
+    np.testing.assert_array_equal(alone.coef_, joint.coef_)

@@ -85,6 +85,8 @@ def test_missing_targets_have_no_weight():
         there = ~lost[:, column]
         one = GraphGuidedRegressor("chain", alpha=0.05, l2=0.01, tol=1e-8).fit(X[there], Y[there, column])
         assert_allclose(model.coef_[column], one.coef_, atol=1e-6)
+        for criterion in ("df_", "aic_", "bic_"):  # a row without a target is not counted
+            assert getattr(model, criterion)[column] == pytest.approx(getattr(one, criterion), rel=1e-4)
     best, W = joint_optimum(X, Z, graphs.difference(6).toarray(), 0.05, 0.01, seen=(~lost).astype(float))
     joint = GraphGuidedRegressor("chain", alpha=0.05, l2=0.01, missing="ignore", joint=True, tol=1e-7).fit(X, Z)
     assert_allclose(joint._objectives[0], best, rtol=1e-6)

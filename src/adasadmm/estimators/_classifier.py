@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,44 +29,18 @@ from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
 from ._partial import partial_fit
 from ._rows import is_loaded, load
+from ._targets import CodeOf, SignOf, SignsOf, WeightOfClass
 from ._types import MatrixLike, PerRow, RowsLike, ValidRows
 from ._validation import HeldOutSource
 
 __all__ = ["LinearClassifier"]
 
 
-class SignOf(NamedTuple):
-    """Targets of one linear function: +1 for one label, -1 for all others."""
-
-    label: Any
-
-    def __call__(self, y: np.ndarray) -> np.ndarray:
-        return np.where(y == self.label, 1.0, -1.0)
-
-
-class CodeOf(NamedTuple):
-    """Targets of one softmax: the number of each label; ``classes`` is sorted."""
-
-    classes: np.ndarray
-
-    def __call__(self, y: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self.classes, y).astype(float)
-
-
-class WeightOfClass(NamedTuple):
-    """Row weights from class weights; ``classes`` is sorted."""
-
-    classes: np.ndarray
-    weights: np.ndarray
-
-    def __call__(self, y: np.ndarray) -> np.ndarray:
-        return self.weights[np.searchsorted(self.classes, y)]
-
-
 class LinearClassifier(ClassifierMixin, LinearModel):
     """One linear function for two classes; for more, one for each class, against the rest or in one softmax."""
 
     class_weight: dict | str | None
+    joint: bool = False
 
     _parameter_constraints: ClassVar[dict] = {
         **LinearModel._parameter_constraints,
@@ -152,6 +126,11 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             X, y, weight, offset, _ = load(source)
             self._fit(X, self._targets(y), self._per_row(X, y, weight, offset), checkpoint, resume)
             return self
+        if self._joins_signs():
+            raise ValueError(
+                f"joint=True with loss={self.loss!r} needs rows in memory: set joint=False, or "
+                "loss='multinomial', whose rows may be anywhere"
+            )
         makers: list[OfTargets] = [*self._makers()]
         views = [learnt.view(made, weights) for made in makers]
         judged = None if held_out is None else HeldOutSource(held_out.view(None, weights), makers)
@@ -180,11 +159,17 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         """The targets of each linear function, or of the one problem for all classes."""
         return [made(y) for made in self._makers()]
 
-    def _makers(self) -> list[SignOf] | list[CodeOf]:
+    def _makers(self) -> list[SignOf] | list[SignsOf] | list[CodeOf]:
         """Return the encoder of labels: -1 and +1 for each linear function, or one number for each class."""
         if losses.width(self._fitted_loss()) > 1:
             return [CodeOf(self.classes_)]
+        if self._joins_signs():
+            return [SignsOf(self.classes_)]
         return [SignOf(label) for label in self._positive()]
+
+    def _joins_signs(self) -> bool:
+        """Whether functions of one class against the rest are fitted in one problem, since their penalty is joint."""
+        return self.joint and len(self.classes_) > 2 and losses.width(self._fitted_loss()) == 1
 
     def _fitted_loss(self) -> tuple:
         """The loss; the logistic one becomes the multinomial one if there are more than two classes."""
@@ -200,6 +185,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
         if losses.width(self._fitted_loss()) > 1:
             return self.classes_[targets[0].astype(int)]
+        targets = [*targets[0].T] if targets[0].ndim == 2 else targets
         chosen = (targets[0] > 0.0).astype(int) if len(targets) == 1 else np.argmax(targets, axis=0)
         return self.classes_[chosen]
 

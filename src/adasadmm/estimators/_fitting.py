@@ -175,7 +175,7 @@ def _finished(estimator: Parameters, problem: Problem, result: Result, choice: C
     if problem.source is not None:
         raise ValueError(f'refit={estimator.refit!r} needs rows in memory, which a source has not: set refit="none"')
     if problem.outputs > 1:
-        raise ValueError(f'refit={estimator.refit!r} needs a loss of one prediction: set refit="none", or loss="hinge"')
+        raise ValueError(f'refit={estimator.refit!r} is not available for outputs that are fitted together: set "none"')
     again = refitted(problem, result.w_average, 0.0 if fused else FUSED, estimator.fit_intercept)
     return Fit(*split_intercept(estimator, again), result, choice, converged, True, penalized)
 

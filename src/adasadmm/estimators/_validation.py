@@ -94,5 +94,6 @@ def split_arrays(
         what = "validation" if held.any() < 1 else "learning"
         raise ValueError(f"validation_fraction={fraction:g} of {X.shape[0]:,} rows leaves no row for {what}")
     parts = [(X[rows], [y[rows] for y in targets], per_row.taken(rows)) for rows in map(np.flatnonzero, (~held, held))]
-    (kept, held_out) = parts
-    return *kept, HeldOutArrays(as_rows(held_out[0]), *held_out[1:])
+    kept, (of_held_out, ys, per_held_out) = parts
+    columns = [np.ascontiguousarray(column) for y in ys for column in (y.T if y.ndim == 2 else [y])]
+    return *kept, HeldOutArrays(as_rows(of_held_out), columns, per_held_out)

@@ -75,8 +75,9 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         than two classes these are the same, one softmax of all classes; the other losses fit each class against the
         rest. For logistic functions of each class against the rest, use `sklearn.multiclass.OneVsRestClassifier`.
     joint : bool, default=False
-        With a softmax, penalise the L2 norm over the classes of each difference, or coefficient, instead of each on its
-        own: features are then fused, or dropped, for all classes or for none.
+        With more than two classes, or a softmax, penalise the L2 norm over the classes of each difference, or
+        coefficient, instead of each on its own: features are then fused, or dropped, for all classes or for none. The
+        classes are then one problem; for losses of each class against the rest its rows must be in memory.
     alpha : float, default=None
         Strength of the penalty; larger values fuse more coefficients. None means 1 divided by the sum of the
         weights, which is 1/n without weights, as in the paper.

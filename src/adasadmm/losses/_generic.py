@@ -192,11 +192,12 @@ def balanced(loss, s: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarr
 
 @functools.singledispatch
 def curvatures(loss, y: np.ndarray) -> np.ndarray:
-    """The largest second derivative for each target."""
+    """The largest second derivative for each target; of a loss of several predictions, in any direction."""
     implementation = curvature.dispatch(type(loss))
     if _number_of_parameters(implementation) == 1:
         return np.full(len(y), float(implementation(loss)))
-    return np.array([float(implementation(loss, target)) for target in y])
+    k = width(loss)
+    return np.repeat([float(implementation(loss, target)) for target in (y if k == 1 else y.reshape(-1, k))], k)
 
 
 @functools.cache

@@ -38,13 +38,18 @@ def criteria(problem: Problem, w: np.ndarray, apart: float = 0.0, refitted: bool
         name = type(unwrapped(problem.loss)).__name__
         return Criteria(df, None, None, f"the likelihood of {name} has no closed form")
     total = df + parameters
-    return Criteria(df, minus_twice + 2.0 * total, minus_twice + math.log(problem.n) * total)
+    return Criteria(df, minus_twice + 2.0 * total, minus_twice + math.log(_counted(problem)) * total)
+
+
+def _counted(problem: Problem) -> int:
+    """The number of rows with a weight: one of weight 0, whose target may be missing, is absent."""
+    return int(np.count_nonzero(problem.rows.c))
 
 
 def _minus_twice_log_likelihood(problem: Problem, w: np.ndarray) -> tuple[float | None, int]:
     """-2 log likelihood at its best scale, and the number of scale parameters, 0 or 1."""
-    loss, (_, y, c), n = unwrapped(problem.loss), problem.rows, problem.n
-    y = y["y"] if y.dtype.names else y
+    loss, (_, y, c), n = unwrapped(problem.loss), problem.rows, _counted(problem)
+    y, c = y["y"] if y.dtype.names else y, c * (n / problem.n)
     twice_loss = 2.0 * n * problem.loss_at(w)[0]
     if isinstance(loss, losses.Squared):
         with np.errstate(divide="ignore"):

@@ -29,6 +29,7 @@ def for_outputs(penalty: Any, rows: int, outputs: int, joint: bool = False) -> A
     joint : bool, default=False
         False penalises each output on its own. True takes the L2 norm over the outputs of each row that `L1`
         penalises, and of all rows of a group of `GroupL2`: a difference is then zero for all outputs or for none.
+        Sets and squares stay as they are; any other penalty raises ``ValueError``.
 
     Returns
     -------
@@ -44,7 +45,7 @@ def for_outputs(penalty: Any, rows: int, outputs: int, joint: bool = False) -> A
     >>> float(penalties.value(penalties.for_outputs(L1(1.0), 2, 2, joint=True), v))
     5.0
     """
-    if outputs == 1 or isinstance(penalty, (Zero, L2Squared, ElasticNet, NonNegative)):
+    if outputs == 1 or isinstance(penalty, (Zero, L2Squared, NonNegative)):
         return penalty
     if isinstance(penalty, Stack):
         parts = [(part, indices(taken, "rows of Stack", rows)) for part, taken in penalty.parts]
@@ -53,13 +54,19 @@ def for_outputs(penalty: Any, rows: int, outputs: int, joint: bool = False) -> A
         return GroupL2(penalty.nu, list(np.arange(rows * outputs).reshape(rows, outputs)), penalty.weights)
     if isinstance(penalty, GroupL2) and joint:
         return GroupL2(penalty.nu, [_flat(group, outputs) for group in penalty.groups], penalty.weights)
+    if isinstance(penalty, Box):
+        return Box(_repeated(penalty.lower, outputs), _repeated(penalty.upper, outputs))
+    if joint:
+        raise ValueError(
+            f"joint=True joins the penalties L1 and GroupL2, not {type(penalty).__name__}: set joint=False"
+        )
+    if isinstance(penalty, ElasticNet):
+        return penalty
     if isinstance(penalty, GroupL2):
         alone = [group * outputs + output for group in penalty.groups for output in range(outputs)]
         return GroupL2(penalty.nu, alone, _repeated(penalty.weights, outputs))
     if isinstance(penalty, L1):
         return penalty._replace(weights=_repeated(penalty.weights, outputs))
-    if isinstance(penalty, Box):
-        return Box(_repeated(penalty.lower, outputs), _repeated(penalty.upper, outputs))
     return Stack([(penalty, np.arange(output, rows * outputs, outputs)) for output in range(outputs)])
 
 

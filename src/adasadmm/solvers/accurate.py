@@ -1,6 +1,6 @@
 """Algorithm 1 to high accuracy: estimates of the gradient that become exact, and step sizes found during the run.
 
-At the end of each epoch, that is of n rows, variance reduction computes the whole gradient. After 1, 2, 4, 8, ...
+At the end of each epoch, a pass over the rows, variance reduction computes the whole gradient. After 1, 2, 4, 8, ...
 epochs eta and beta are balanced. Both are ratios: how fast w moves against how fast the slopes s, or theta, move. The
 best ratio is that of the distances to the solution, and the distances since the last balance estimate these.
 """
@@ -23,7 +23,7 @@ from ..linalg import quadratics
 from ..linalg.quadratics import Separable
 from ..problem import Problem
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
-from .gradients import DualCoordinates, VarianceReduced
+from .gradients import DualCoordinates, DualVectors, VarianceReduced, VarianceReducedVectors
 from .recipe import accurate_batch_size
 from .stochastic import StochasticRun
 from .work import Batches, Work
@@ -32,12 +32,15 @@ __all__ = ["AccurateRun", "Parts", "dual_coordinates", "variance_reduced"]
 
 MOST_CHANGE = 10.0  # of eta or beta, at once
 ROUNDING = 1e-10
+DUAL = (DualCoordinates, DualVectors)
+
+Estimate = DualCoordinates | DualVectors | VarianceReduced | VarianceReducedVectors
 
 
 class Parts(NamedTuple):
     """Data of one problem that SPDHG and the variance-reduced methods share."""
 
-    estimate: DualCoordinates | VarianceReduced
+    estimate: Estimate
     eta: float
     beta: float | str
     batch_size: int
@@ -59,7 +62,8 @@ class Mark(NamedTuple):
 def dual_coordinates(problem: Problem, beta: float | str, batch_size: int | str, w: np.ndarray) -> Parts:
     """The parts of SPDHG: a dual coordinate for each row."""
     rows, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=True)
-    estimate = DualCoordinates(s, pull, np.zeros(problem.d), size, problem.n / rows)
+    dual, k = (s, pull, np.zeros(problem.d), size, problem.terms / rows), losses.width(problem.loss)
+    estimate = DualCoordinates(*dual) if k == 1 else DualVectors(*dual, *np.zeros((2, k)))
     eta = _first_reach(problem, z, s) / (float(np.mean(size)) or 1.0)
     return Parts(estimate, eta, beta, rows, h, size, quadratics.majoriser(problem.A))
 
@@ -70,7 +74,8 @@ def variance_reduced(
     """The parts of SVRG-ADMM and ASVRG-ADMM: the gradient at an earlier point, and corrections to it."""
     rows, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=False)
     most = float(np.max(losses.curvatures(problem.loss, problem.rows.y) * size))
-    estimate = VarianceReduced(w.copy(), z, s, pull, momentum)
+    earlier, k = (w.copy(), z, s, pull, momentum), losses.width(problem.loss)
+    estimate = VarianceReduced(*earlier) if k == 1 else VarianceReducedVectors(*earlier, *np.zeros((2, k)))
     eta = 1.0 / (momentum * (most or 1.0))
     return Parts(estimate, eta, beta, rows, h, size, quadratics.majoriser(problem.A))
 
@@ -78,7 +83,7 @@ def variance_reduced(
 def _at_start(problem: Problem, batch_size: int | str, w: np.ndarray, rare_is_fast: bool) -> tuple:
     """Batch size, metric, sizes of rows, predictions, slopes and gradient of the loss at the start."""
     rows = accurate_batch_size(batch_size, problem)
-    h, size = scaling(problem, rows, rare_is_fast=rare_is_fast)
+    h, size = scaling(problem, rows * losses.width(problem.loss), rare_is_fast=rare_is_fast)
     z = problem.predictions(w)
     s = duality.slopes(problem, z)
     return rows, h, size, z, s, duality.data_pull(problem, s)
@@ -110,25 +115,25 @@ class AccurateRun(Run):
         return Separable(beta * self.majoriser + self.problem.gamma)
 
     @property
-    def estimate(self) -> DualCoordinates | VarianceReduced:
+    def estimate(self) -> Estimate:
         return self.loop.method.subgradient
 
     # --- epochs ------------------------------------------------------------------------------------------------------
 
     def advance(self, work: Work) -> None:
-        """Run over these rows; each time n rows are complete, end the epoch."""
+        """Run over these rows; each time as many as there are were visited, end the epoch."""
         assert isinstance(work, Batches)
         while work.length:
-            piece, work = work.split(-(-(self.problem.n - self.since) // self.batch_size))
+            piece, work = work.split(-(-(self.problem.terms - self.since) // self.batch_size))
             self.loop.advance(piece)
             self.since += piece.length
-            if self.since >= self.problem.n:
+            if self.since >= self.problem.terms:
                 self._end_epoch()
 
     def _end_epoch(self) -> None:
         self.since, self.epochs = 0, self.epochs + 1
         estimate = self.estimate
-        if isinstance(estimate, VarianceReduced):
+        if not isinstance(estimate, DUAL):
             estimate.w[:] = self.answer
             estimate.predictions[:] = self.problem.predictions(estimate.w)
             estimate.slopes[:] = duality.slopes(self.problem, estimate.predictions)
@@ -140,14 +145,14 @@ class AccurateRun(Run):
 
     def _mark(self) -> Mark:
         iterates = self.loop.iterates
-        s = self.estimate.s.copy() if isinstance(self.estimate, DualCoordinates) else np.empty(0)
+        s = self.estimate.s.copy() if isinstance(self.estimate, DUAL) else np.empty(0)
         return Mark(self.loop.iteration, iterates.w.copy(), iterates.w_sum.copy(), iterates.theta.copy(), s)
 
     def _balance(self, before: Mark, now: Mark) -> None:
         """Move eta and beta half of the way, in logarithms, to the ratios of the distances between two marks."""
         eta, beta = self.loop.method.step.eta, self.loop.beta
-        if isinstance(self.estimate, DualCoordinates):
-            weight = self.problem.rows.c * self.size / self.batch_size
+        if isinstance(self.estimate, DUAL):
+            weight = self.problem.rows.c * self.size / (self.batch_size * losses.width(self.problem.loss))
             eta = _halfway(eta, _distance(self.h, now.w, before.w), _distance(weight, now.s, before.s))
         if self.beta_is_free:
             of_theta = _distance(np.ones(self.problem.m), now.theta, before.theta)
@@ -177,7 +182,7 @@ class AccurateRun(Run):
     def answer(self) -> np.ndarray:
         """w; with variance reduction the mean of the iterates of this epoch, mixed with the earlier point."""
         estimate, mark, iterates = self.estimate, self.epoch_mark, self.loop.iterates
-        if isinstance(estimate, DualCoordinates):
+        if isinstance(estimate, DUAL):
             return iterates.w.copy()
         count = self.loop.iteration - mark.iteration
         if count == 0:
@@ -189,7 +194,7 @@ class AccurateRun(Run):
         return self.loop.monitor()
 
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
-        if isinstance(self.estimate, DualCoordinates):
+        if isinstance(self.estimate, DUAL):
             return self.estimate.s, self.loop.iterates.theta
         return duality.slopes(self.problem, self.problem.predictions(self.answer)), self.loop.iterates.theta
 
@@ -211,8 +216,8 @@ class AccurateRun(Run):
         return {**self.loop.state(), **marks, **numbers}
 
     def restore(self, state: NamedState) -> None:
-        if not 0 <= state["since"] < self.problem.n:
-            raise ValueError(f"{state['since']} rows since the last epoch, and there are {self.problem.n}")
+        if not 0 <= state["since"] < self.problem.terms:
+            raise ValueError(f"{state['since']} rows since the last epoch, and there are {self.problem.terms}")
         self.since, self.epochs = int(state["since"]), int(state["epochs"])
         self.best_dual.best = float(state["best_dual"])
         self.best_dual.forget()

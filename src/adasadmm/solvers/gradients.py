@@ -1,6 +1,7 @@
 """Estimates of the gradient whose error vanishes as the run goes on: what high accuracy needs of Algorithm 1.
 
-The subgradient of a batch has noise that only a falling step can tame. Here each row is remembered, by one number:
+The subgradient of a batch has noise that only a falling step can tame. Here each row is remembered, by one number for
+each of its predictions:
 
 - ``DualCoordinates``: a slope s_i for each row, a point of the dual problem. A batch moves its own slopes towards the
   best reply to w_t, by a prox of the conjugate of the loss. With it Algorithm 1 is SPDHG, stochastic primal-dual hybrid
@@ -10,6 +11,9 @@ The subgradient of a batch has noise that only a falling step can tame. Here eac
 
 ``AtMean`` and ``OfVectors`` remember no row: the subgradient is taken near the mean of the iterates, as schedule-free
 averaging does.
+
+A loss of k predictions has kinds of its own: its row i has the entries ``i k`` to ``(i + 1) k`` of flat arrays, and at
+each of them a weight that is k times its own.
 """
 
 from __future__ import annotations
@@ -19,10 +23,19 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import losses
+from .._core.jit import inlined
 from ..algorithm import Explicit, subgradient
 from ..linalg.rows import add_row, row_dot
 
-__all__ = ["AtMean", "DualCoordinates", "OfVectors", "VarianceReduced", "explicit"]
+__all__ = [
+    "AtMean",
+    "DualCoordinates",
+    "DualVectors",
+    "OfVectors",
+    "VarianceReduced",
+    "VarianceReducedVectors",
+    "explicit",
+]
 
 
 class AtMean(NamedTuple):
@@ -55,9 +68,33 @@ class VarianceReduced(NamedTuple):
 
 
 class OfVectors(NamedTuple):
-    """The same for a loss of several predictions, those of `Explicit` if the ``share`` is 0; z and s are work space."""
+    """`AtMean` for a loss of several predictions, `Explicit` if the ``share`` is 0; z and s are work space."""
 
     share: float
+    z: np.ndarray
+    s: np.ndarray
+
+
+class DualVectors(NamedTuple):
+    """`DualCoordinates` for a loss of several predictions; z and near are work space."""
+
+    s: np.ndarray
+    pull: np.ndarray
+    turn: np.ndarray
+    size: np.ndarray
+    forward: float
+    z: np.ndarray
+    near: np.ndarray
+
+
+class VarianceReducedVectors(NamedTuple):
+    """`VarianceReduced` for a loss of several predictions; z and s are work space."""
+
+    w: np.ndarray
+    predictions: np.ndarray
+    slopes: np.ndarray
+    gradient: np.ndarray
+    momentum: float
     z: np.ndarray
     s: np.ndarray
 
@@ -108,6 +145,33 @@ def dual_coordinates_subgradient(kind: DualCoordinates, model, method, block, st
         kind.s[i] = s
         if change != 0.0:
             add_row(block.X, i, block.c[i] * change / len(kind.s), kind.turn)
+    add_pull(kind, state)
+
+
+@subgradient.register
+def dual_vectors_subgradient(kind: DualVectors, model, method, block, state, batch):
+    k, z, near = len(kind.z), kind.z, kind.near
+    for i in batch:
+        s, y, q = kind.s[i * k : (i + 1) * k], block.y[i * k : (i + 1) * k], state.eta[0] * kind.size[i * k]
+        for c in range(k):
+            z[c] = row_dot(block.X, i * k + c, state.w) + q * s[c]
+        if q > 0.0:
+            losses.prox(model.loss, z, q, y, near)
+            for c in range(k):
+                near[c] = (z[c] - near[c]) / q
+        else:  # an empty row
+            losses.slope(model.loss, z, y, near)
+        for c in range(k):
+            change = near[c] - s[c]
+            s[c] = near[c]
+            if change != 0.0:
+                add_row(block.X, i * k + c, block.c[i * k] * change / len(kind.s), kind.turn)
+    add_pull(kind, state)
+
+
+@inlined
+def add_pull(kind, state):
+    """Add the pull of all rows to g_t, with more weight for its change in this batch."""
     for j in range(len(state.g)):
         kind.pull[j] += kind.turn[j]
         state.g[j] += kind.pull[j] + kind.forward * kind.turn[j]
@@ -121,5 +185,22 @@ def variance_reduced_subgradient(kind: VarianceReduced, model, method, block, st
         change = losses.slope(model.loss, z, block.y[i]) - kind.slopes[i]
         if change != 0.0:
             add_row(block.X, i, block.c[i] * change / len(batch), state.g)
+    for j in range(len(state.g)):
+        state.g[j] += kind.gradient[j]
+
+
+@subgradient.register
+def variance_reduced_vectors_subgradient(kind: VarianceReducedVectors, model, method, block, state, batch):
+    k = len(kind.z)
+    for i in batch:
+        for c in range(k):
+            earlier = kind.predictions[i * k + c]
+            kind.z[c] = kind.momentum * row_dot(block.X, i * k + c, state.w) + (1.0 - kind.momentum) * earlier
+        losses.slope(model.loss, kind.z, block.y[i * k : (i + 1) * k], kind.s)
+        weight = block.c[i * k] / (k * len(batch))
+        for c in range(k):
+            change = kind.s[c] - kind.slopes[i * k + c]
+            if change != 0.0:
+                add_row(block.X, i * k + c, weight * change, state.g)
     for j in range(len(state.g)):
         state.g[j] += kind.gradient[j]

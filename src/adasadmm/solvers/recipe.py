@@ -185,9 +185,9 @@ def accurate_batch_size(batch_size: int | str, problem: Problem) -> int:
     """The batch size; "auto" makes the work over rows half of that over coordinates and edges, in 100 iterations."""
     if batch_size != "auto":
         return int(batch_size)
-    a_row = max(1.0, matrices.size(problem.rows.X) / problem.n)
+    a_row = max(1.0, matrices.size(problem.rows.X) / problem.terms)
     even = (problem.d + matrices.size(problem.A) / 2.0) / a_row
-    return max(1, int(min(0.5 * even, problem.n / LEAST_ITERATIONS)))
+    return max(1, int(min(0.5 * even, problem.terms / LEAST_ITERATIONS)))
 
 
 def _rarer(problem: Problem) -> int:

@@ -45,6 +45,7 @@ class SPDHG(Solver):
 
     takes_streams: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = True
+    takes_vector_losses: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 200.0
     fit_epochs: ClassVar[int] = 200

@@ -19,6 +19,7 @@ class _VarianceReduced(Solver):
 
     takes_streams: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = True
+    takes_vector_losses: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("curvature",)
     alternative: ClassVar[str] = "SPDHG()"
     default_epochs: ClassVar[float] = 200.0
