@@ -7,12 +7,14 @@ kernels for these forms are in `rows`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+
+from .streamed import After, Rider, Streamed
 
 __all__ = [
     "CSR",
@@ -29,8 +31,6 @@ __all__ = [
     "differences",
     "to_scipy",
 ]
-
-BlockCall = Callable[[Callable[..., Any], list[tuple]], Iterator[Any]]
 
 UNSIGNED: dict[type, type] = {np.int32: np.uint32, np.int64: np.uint64}
 
@@ -89,44 +89,6 @@ class Repeated(NamedTuple):
         return n * self.times, d * self.times
 
 
-class Streamed:
-    """Rows in blocks that are not in memory here. A product calls a function for each block, where it is: a pass.
-
-    Parameters
-    ----------
-    call : callable
-        ``call(function, work)`` returns an iterator over ``function(block, *work[k])`` for each block k, in order.
-    slices : list of slice
-        The rows that each block holds.
-    columns : int
-    """
-
-    def __init__(self, call: BlockCall, slices: list[slice], columns: int) -> None:
-        self.call, self.slices, self.shape = call, slices, (slices[-1].stop, columns)
-        self.passes = 0
-
-    def each(self, function: Callable[..., Any], *vectors: np.ndarray) -> Iterator[tuple[slice, Any]]:
-        """``function(block, *parts)`` for each block, with the parts of these vectors that belong to its rows."""
-        self.passes += 1
-        work = [tuple(vector[rows] for vector in vectors) for rows in self.slices]
-        return zip(self.slices, self.call(function, work), strict=True)
-
-    def mapped(self, change: Callable[[Any], Rows], columns: int) -> Streamed:
-        """The rows that a function makes of each block."""
-        return Streamed(lambda function, work: self.call(After(change, function), work), self.slices, columns)
-
-
-@dataclass(frozen=True)
-class After:
-    """Calls a function of a block that is changed first."""
-
-    change: Callable[[Any], Rows]
-    function: Callable[..., Any]
-
-    def __call__(self, block: Rows, *parts: np.ndarray) -> Any:
-        return self.function(self.change(block), *parts)
-
-
 Rows = Dense | CSR | WithIntercept | Repeated | Streamed
 
 
@@ -161,8 +123,31 @@ def each_block(M: Rows, function: Callable[..., Any], *vectors: np.ndarray) -> I
     """`Streamed.each`, of rows that may have an intercept."""
     inner = innermost(M)
     assert isinstance(inner, Streamed)
-    on_block: Callable[..., Any] = function if inner is M else After(WithIntercept, function)
-    return inner.each(on_block, *vectors)
+    return inner.each(_on_block(M, function), *vectors)
+
+
+@contextlib.contextmanager
+def riding(
+    M: Rows, function: Callable[..., Any], receive: Callable[[Any], object], *vectors: np.ndarray
+) -> Iterator[Rider]:
+    """If a pass is made inside this context, it also calls ``receive(function(block, *parts))`` for each block.
+
+    The rider says whether there was one; for rows in memory there is none.
+    """
+    inner, rider = innermost(M), Rider(_on_block(M, function), vectors, receive)
+    if not isinstance(inner, Streamed):
+        yield rider
+        return
+    inner.rider = rider
+    try:
+        yield rider
+    finally:
+        inner.rider = None
+
+
+def _on_block(M: Rows, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function for a block without the intercept that M has."""
+    return After(WithIntercept, function) if isinstance(M, WithIntercept) else function
 
 
 def repeated(M: CSR, times: int) -> CSR:

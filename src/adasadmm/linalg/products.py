@@ -45,7 +45,6 @@ __all__ = [
     "product",
     "product_pair",
     "transposed_product",
-    "transposed_product_and_gram",
 ]
 
 GRAM_BLOCK = 2**19  # entries of the dense block of X in one step of `gram`: 4 MiB
@@ -303,15 +302,6 @@ def add_squares(M: CSR, weights: np.ndarray, out: np.ndarray) -> None:
             out[M.indices[p]] += weights[i] * M.data[p] * M.data[p]
 
 
-def transposed_product_and_gram(M: Rows, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``M' x``, and the lower triangle of ``M' diag(weights) M``, in one pass over blocks."""
-    pull, total = np.zeros(M.shape[1]), np.zeros((M.shape[1], M.shape[1]))
-    for _, (of_pull, of_total) in each_block(M, _transposed_product_and_gram, x, weights):
-        pull += of_pull
-        total += of_total
-    return pull, total
-
-
 def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
     """``sum_i weights_i M_ij^2`` for each column j."""
     if is_streamed(M):
@@ -386,7 +376,3 @@ def _transposed_product(block: Rows, x: np.ndarray) -> np.ndarray:
 def _lower_gram(block: Rows, weights: np.ndarray) -> np.ndarray:
     add_lower_gram(block, weights, out := np.zeros((block.shape[1], block.shape[1])))
     return out
-
-
-def _transposed_product_and_gram(block: Rows, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return _transposed_product(block, x), _lower_gram(block, weights)

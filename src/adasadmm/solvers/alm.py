@@ -25,7 +25,7 @@ from ..certificates.ascent import Ascent
 from ..certificates.domains import into_domain
 from ..certificates.primal import feasible_point
 from ..certificates.trace import Certificate
-from ..linalg import products
+from ..linalg import matrices, products
 from ..problem import Problem
 from . import dual_start
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
@@ -113,8 +113,11 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         self.allowed = math.inf  # the error that Newton's method may leave, as a cost of the dual value
         self.best_dual, self.best_primal, self.best_w = BestDual(), math.inf, self.w.copy()
         count = max(SAMPLE, SAMPLE_A_FEATURE * problem.d)
-        self.sample = problem.sampled(count) if SAMPLED * count <= problem.n else problem
-        self.units = measured(problem, self.sample)
+        X, c = problem.rows.X, problem.rows.c / problem.n
+        squares = np.zeros(problem.d)
+        with matrices.riding(X, products.gram_diagonal, squares.__iadd__, c) as rider:
+            self.sample = problem.sampled(count) if SAMPLED * count <= problem.n else problem
+        self.units = measured(problem, self.sample, squares if rider.is_done else products.gram_diagonal(X, c))
         self.beta_z, self.beta = self.units.beta_z, NO_BETA * self.units.even
         self.diagonal = self.units.curvature.copy()  # of Newton's matrix
         self.ascending = not self.w.any() and dual_start.is_cheap(problem, self.units)
@@ -132,7 +135,7 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         if not few._reaches(SAMPLE_GAP, SAMPLE_ITERATIONS) or few.certify().primal <= EASY * few.problem.loss_at_zero:
             return
         self.w[:], self.v[:], self.theta[:] = few.point
-        products.product(self.problem.rows.X, self.w, self.Xw)
+        self.is_elsewhere = True
         self.Aw[:] = self.problem.times_A(self.w)
         self.beta_z, self.beta = few.beta_z, few.beta
         self.allowed = INNER * SAMPLE_GAP * abs(few.certify().primal)
@@ -179,7 +182,9 @@ class AugmentedLagrangianRun(InnerProblem, Run):
             self.beta_z *= growth
             self.u /= growth
             self.newton_steps += steps
-            self.allowed = self._next_allowed(self.certify())  # last: it depends on nothing but the saved state
+            self.next_rows = self._all_rows(self.iteration + 1)
+            with self.next_rows.riding():
+                self.allowed = self._next_allowed(self.certify())  # last: it depends on nothing but the saved state
 
     def _ascend(self) -> None:
         """An iteration by dual coordinate ascent.
@@ -293,6 +298,7 @@ class AugmentedLagrangianRun(InnerProblem, Run):
 
     def restore(self, state: NamedState) -> None:
         restore_attributes(self, state, ARRAYS, NUMBERS)
+        self.next_rows = None
 
     def fork(self, problem: Problem | None) -> AugmentedLagrangianRun:
         if problem is None:

@@ -158,7 +158,7 @@ class ConsensusRun(Run):
         self.squared = isinstance(unwrapped(problem.loss), losses.Squared)
         self.degree = products.gram_diagonal(problem.A, np.ones(problem.m))
         self.iteration, self.begun = 0, 0  # balancing counts iterations from `begun`
-        units = measured(problem, problem)
+        units = measured(problem, problem, products.gram_diagonal(problem.rows.X, problem.rows.c / problem.n))
         self.beta_z = 1.0 if self.squared else units.beta_z
         self.beta = units.even / units.beta_z * self.beta_z if solver.beta == "auto" else float(solver.beta)
         self.w, self.v, self.dual = start.w.copy(), start.v.copy(), -start.theta / self.beta

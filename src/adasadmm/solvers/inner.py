@@ -15,6 +15,7 @@ from ..linalg.systems import System
 from ..problem import Problem
 from . import newton
 from .newton import PROBE, TINY, RowTerms, prox
+from .streamed_rows import StreamedRows
 from .units import Units
 
 __all__ = ["MOST_STEPS", "InnerProblem"]
@@ -55,6 +56,8 @@ class InnerProblem:
     beta: float
     allowed: float
     iteration: int
+    is_elsewhere = False  # whether Xw is not yet that of w
+    next_rows: RowTerms | None = None  # those of the next minimum, if a pass has evaluated them
 
     def _prepare(self, problem: Problem) -> None:
         self.problem, self.system = problem, None
@@ -66,9 +69,13 @@ class InnerProblem:
         After a step with all rows, only those take part whose slopes may still change, until that is done for them. The
         minimum is found when a gradient of all rows says so.
         """
-        steps, rows = 0, self._all_rows()
+        steps, rows = 0, self.next_rows or self._all_rows()
+        self.next_rows = None
+        if self.is_elsewhere:
+            rows.move_to(self.w)
+            self.is_elsewhere = False
         while True:
-            pull = self._pull(rows, rows.slopes(), steps)
+            pull = rows.pull(rows.slopes())
             gradient = self._gradient(pull / self.problem.n)
             length = 0.0
             if steps < MOST_STEPS and (steps == 0 or self._excess(gradient) > self.allowed):
@@ -85,8 +92,8 @@ class InnerProblem:
             elif rows.chosen is None:
                 return steps
             else:
-                products.product(self.problem.rows.X, self.w, self.Xw)
                 rows = self._all_rows()
+                rows.move_to(self.w)
 
     def _gradient(self, pull: np.ndarray) -> np.ndarray:
         """The gradient of psi from that of the rows' part; also sets v and the theta that would follow."""
@@ -117,32 +124,34 @@ class InnerProblem:
 
         return newton.step_length(slope, first_slope)
 
-    def _pull(self, rows: RowTerms, slopes: np.ndarray, step: int) -> np.ndarray:
-        """The rows' part of the gradient; where that is a pass, with that of Newton's matrix for the step to come."""
-        if not matrices.is_streamed(rows.X):
-            return rows.pull(slopes)
-        weights = self._curved_rows(rows, step)
-        pull, of_X = products.transposed_product_and_gram(rows.X, slopes, weights)
-        self.system = self.problem.system
-        self.system.know(weights, of_X)
-        return pull
-
     def _newton_step(self, gradient: np.ndarray, rows: RowTerms, step: int) -> np.ndarray:
         """The inverse of the second derivative of psi, times its gradient."""
         if self.system is None:
             self.system = self.problem.system
-        weights = self._curved_rows(rows, step)
+        weights = self._weights(rows, step)
         self.system.factor(weights, self.beta * self._constraint_curvature(), self.units.ridge)
         self.diagonal[:] = self.system.diagonal
         return self.system.solve(gradient, NEWTON_RESIDUAL)
 
+    def _weights(self, rows: RowTerms, step: int) -> np.ndarray:
+        """The weight of each row in Newton's matrix; where X is not in memory, the system is told what that gives."""
+        assert self.system is not None
+        if isinstance(rows, StreamedRows):
+            unit = self.beta_z / self.problem.n
+            weights, of_X = unit * rows.here.weights, unit * rows.here.gram
+        else:
+            weights = self._curved_rows(rows, step)
+            if not matrices.is_streamed(self.problem.rows.X):
+                return weights
+            products.add_lower_gram(rows.X, weights[rows.chosen], of_X := np.zeros((self.problem.d, self.problem.d)))
+        self.system.know(weights, of_X)
+        return weights
+
     def _curved_rows(self, rows: RowTerms, step: int) -> np.ndarray:
         """The weight of each row in Newton's matrix; 0 for rows without curvature, or outside of the sample."""
-        curvature, times = rows.curvature(), 2 ** (step // MORE_ROWS)
+        curvature, n = rows.curvature(), self.problem.n
         curved = np.flatnonzero(curvature)
-        n, d = self.problem.n, self.problem.d
-        affordable = PASSES * 2 * n * n // max(1, matrices.size(self.problem.rows.X))
-        every = max(1, len(curved) // (times * max(ROWS_A_FEATURE * d, affordable, FEW_ROWS)))
+        every = max(1, len(curved) // (2 ** (step // MORE_ROWS) * self._most_curved()))
         used = curved[self.iteration % every :: every]
         share = len(curved) / max(1, len(used))
         weights = np.zeros(n)
@@ -160,9 +169,21 @@ class InnerProblem:
         curvature[(x == 0.0) & ~self.separable] = 1.0
         return np.where(curvature > PROBE, np.minimum(curvature, 1.0), 0.0)
 
-    def _all_rows(self) -> RowTerms:
+    def _most_curved(self) -> int:
+        """The number of rows in Newton's matrix that is enough at first."""
+        n, d = self.problem.n, self.problem.d
+        affordable = PASSES * 2 * n * n // max(1, matrices.size(self.problem.rows.X))
+        return max(ROWS_A_FEATURE * d, affordable, FEW_ROWS)
+
+    def _all_rows(self, iteration: int | None = None) -> RowTerms:
+        """The terms of all rows, for this iteration or another one."""
         X, y, c = self.problem.rows
-        return RowTerms(X, newton.Envelopes(self.problem.loss, y, c, self.Xw, self.u, self.beta_z), self.z)
+        envelopes = newton.Envelopes(self.problem.loss, y, c, self.Xw, self.u, self.beta_z)
+        if not matrices.is_streamed(X):
+            return RowTerms(X, envelopes, self.z)
+        return StreamedRows(
+            X, envelopes, self.z, self._most_curved(), self.iteration if iteration is None else iteration
+        )
 
 
 def _separable(problem: Problem) -> np.ndarray:

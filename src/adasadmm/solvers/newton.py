@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -69,6 +70,14 @@ class RowTerms:
         """``X p``."""
         products.product(self.X, p, Xp := np.empty_like(self.z))
         return Xp
+
+    def move_to(self, w: np.ndarray) -> None:
+        """Set the predictions to ``X w``."""
+        products.product(self.X, w, self.Xw)
+
+    def riding(self) -> contextlib.AbstractContextManager[None]:
+        """A context whose passes over rows that are not in memory evaluate these terms as well (`StreamedRows`)."""
+        return contextlib.nullcontext()
 
     def slope(self, p: np.ndarray, Xp: np.ndarray, length: float) -> float:
         """The derivative along p after a step of this length, times n."""

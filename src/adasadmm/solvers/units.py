@@ -39,8 +39,8 @@ class Units(NamedTuple):
     ridge: np.ndarray
 
 
-def measured(problem: Problem, sample: Problem) -> Units:
-    """The units of the parameters, from a sample; those of columns from all rows, as a sample may miss one."""
+def measured(problem: Problem, sample: Problem, squares: np.ndarray) -> Units:
+    """The units of the parameters, from a sample; those of columns from their mean squares over all rows."""
     _, y, c = sample.rows
     unit = float(np.mean(c * duality.slopes(sample, np.zeros(sample.n)) ** 2))
     depth = sample.loss_at_zero  # above the least possible loss
@@ -48,7 +48,7 @@ def measured(problem: Problem, sample: Problem) -> Units:
         depth += float(losses.mean_conjugate(sample.loss, np.zeros(sample.n), y, c))
     unit /= max(depth, TINY)
     beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
-    curvature = beta_z * products.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
+    curvature = beta_z * squares
     with_data = curvature > 0.0
     reach = np.sqrt(FIRST_BETA_Z * depth / np.where(with_data, curvature, np.inf))
     of_A = products.gram_diagonal(problem.A, np.ones(problem.m))
