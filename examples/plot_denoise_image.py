@@ -23,7 +23,7 @@ rate[64:80, 20:84] = 1.0
 counts = rng.poisson(rate).astype(float)
 
 # %%
-# The squared loss treats all counts alike. The Poisson loss knows that a dark region has less noise than a bright one;
+# The squared loss treats all counts equally. With the Poisson loss a dark region has less noise than a bright one;
 # its coefficients are logarithms of rates, and ``image_`` holds the rates.
 
 gauss = TotalVariationDenoiser(alpha=4.0 / counts.size).fit(counts)
@@ -61,5 +61,5 @@ for ax, title in zip(axes, ("labels_ (colours repeat)", "change_points_"), stric
 plt.show()
 
 # %%
-# Total variation charges for the length of a border times its height, so that borders between nearly equal values are
-# cheap: the pieces are more than the three regions, but most of them differ by little.
+# Total variation is the length of a border times its height, so borders between nearly equal values cost little: there
+# are more pieces than the three regions, but most of them differ by little.

@@ -45,7 +45,7 @@ policies.to_csv(path, index=False)
 # Describe the columns
 # --------------------
 #
-# A term says how the levels of a column belong together. Neighbouring levels of an ordered factor may be fused, any two
+# A term says how the levels of a column are related. Neighbouring levels of an ordered factor may be fused, any two
 # levels of a nominal one, and places that are near each other. Numbers are selected by the lasso.
 
 from adasadmm import TermsRegressorCV, terms
@@ -81,7 +81,7 @@ tariff = model.coef_table()
 print(tariff[tariff["term"].isin(["bonus", "brand"])].round(3).to_string(index=False))
 
 # %%
-# A level that the model does not know is an error in ``predict``, unless the term says what to do: ``unknown="base"``,
+# ``predict`` raises an error for an unknown level, unless the term says what to do: ``unknown="base"``,
 # ``"ignore"`` or ``"nearest"``.
 #
 # The picture

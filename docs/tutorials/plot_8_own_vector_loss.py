@@ -6,7 +6,7 @@ Some losses compare all predictions of a row with each other: a softmax, or a lo
 many predictions it takes, with ``losses.width``. The coefficients are then a matrix with a column for each prediction,
 and the structure applies to each column, or jointly to all of them.
 
-The example is a loss for grades, that is, ordered classes. The multinomial loss treats all mistakes alike. Here the
+The example is a loss for grades, that is, ordered classes. The multinomial loss treats all mistakes equally. Here the
 true grade must lead by more, the further away the other grade is:
 
 .. math::
@@ -20,9 +20,9 @@ With the price :math:`\pi = 0` it is the multinomial loss.
 # The loss in 20 lines
 # --------------------
 #
-# ``z`` and ``y`` are arrays with an entry for each prediction. What a scalar loss returns as a number, a vector loss
-# writes into its last argument. Targets are given once for each row and repeated for each prediction, so ``y[0]`` is
-# the grade. The functions are compiled with the solvers, as those of a scalar loss are.
+# ``z`` and ``y`` are arrays with an entry for each prediction. A scalar loss returns a number; a vector loss
+# writes its result into its last argument. Targets are given once for each row and repeated for each prediction, so
+# ``y[0]`` is the grade. The functions are compiled with the solvers, as those of a scalar loss are.
 
 from typing import NamedTuple
 
@@ -75,7 +75,7 @@ print(f"objective {problem.objective(result.w_average):.4f}, coefficients {resul
 # Accurate solutions and certificates
 # -----------------------------------
 #
-# A matrix of second derivatives is what ``ProximalNewton`` needs. For a duality gap the loss needs its conjugate, and
+# ``ProximalNewton`` needs the matrix of second derivatives. For a duality gap the loss needs its conjugate, and
 # ``domain``, which writes the nearest point at which the conjugate is finite. Both are those of the multinomial loss,
 # up to a linear term. (``losses.prox`` would add batch ADMM.)
 
@@ -106,7 +106,7 @@ model = GraphGuidedClassifier("knn", loss=Graded(5), alpha=0.005, joint=True).fi
 print(model.summary())
 
 # %%
-# Does the price pay? It trades exact hits for fewer large mistakes.
+# Is it worth it? The price trades exact hits for fewer large mistakes.
 
 from sklearn.model_selection import cross_val_predict
 

@@ -1,6 +1,6 @@
 """Terms of a model for tables: factors whose levels may fuse, and numbers.
 
-A term says which columns it uses, and how its coefficients belong together. `TermsRegressor` and `TermsClassifier` take
+A term says which columns it uses, and how its coefficients are related. `TermsRegressor` and `TermsClassifier` take
 a list of terms. A factor has a base level, whose coefficient is 0, and an edge for each two levels that may be fused.
 
 Examples
