@@ -1,7 +1,7 @@
 """The support matrix: which estimator has which parameters, and which solver takes which loss, penalty and rows.
 
-The code is asked when the site is built. `adasadmm.solvers.check_fits` is what `solve` calls before any work, so the
-tables cannot differ from it.
+The tables are computed when the site is built. `solve` calls `adasadmm.solvers.check_fits` before any work, and so do
+these tables: they cannot differ.
 """
 
 import inspect

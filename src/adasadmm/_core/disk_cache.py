@@ -81,7 +81,7 @@ class DiskCache(NullCache):
             target_context.refresh()
             path = self._path(sig, target_context.codegen())
             content = path.read_bytes()
-        except Exception:  # mostly: there is no such file. If it is another fault, saving meets it again and reports it
+        except Exception:  # mostly because there is no such file; any other fault recurs when saving, which reports it
             return None
         digest, payload = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
         if digest != _digest(path, payload):
@@ -113,7 +113,7 @@ class DiskCache(NullCache):
         return self._folder / f"{self._name}.{self._version}.{key}.nbc"
 
     def _delete_other_versions(self) -> None:
-        """Delete what was compiled from another version of the kernel's file, or the folder would grow for ever."""
+        """Delete code compiled from other versions of the kernel's file, so that the folder stays small."""
         for path in self._folder.glob(f"{glob.escape(self._name)}.{'[0-9a-f]' * 8}.{'[0-9a-f]' * 32}.nbc"):
             if not path.name.startswith(f"{self._name}.{self._version}."):
                 with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""The one place where threads are made or set.
+"""The only module that creates threads or sets their number.
 
-BLAS is held to one, since several slow small factorisations down tenfold; long passes over rows take all cores.
+BLAS is limited to one thread, since several slow down small factorisations; long passes over rows use all cores.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def _libraries() -> list[Any]:
 
 
 def _set(library: Any, number: int) -> None:
-    """Set the threads of a library, also from another thread of Python than the one that set them last.
+    """Set the number of threads of a library, from any thread of Python.
 
-    Recent versions of threadpoolctl let only that one do so, lest threads contend; here a lock and a count see to it.
+    Recent versions of threadpoolctl allow this only in the thread that set it last; here a lock protects the calls.
     """
     getattr(library, "_real_set_num_threads", library.set_num_threads)(number)
 
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread; the last of several threads of Python that leave gives back what was before."""
+    """Limit BLAS to one thread; the last of several threads of Python to leave restores the previous number."""
     global _inside
     with _lock:
         if _inside == 0:

@@ -20,7 +20,7 @@ _ROWS = "{l_bar}{bar}| {n_fmt}/{total_fmt} rows [{elapsed}<{remaining}, {rate_fm
 
 
 class ProgressiveLoss:
-    """The mean loss of rows that the run has not seen: each piece of the first pass, before it is used.
+    """The progressive loss: the mean loss of each piece of the first pass before the run uses it.
 
     The rows of a source are predicted by the answer that the run would give at that moment. Unlike the loss after the
     pass, this estimates the loss of new rows; it includes that of the poor models at the beginning.

@@ -1,4 +1,4 @@
-"""The objectives at the points of a trace: evaluated at once, or when somebody asks for them.
+"""The objectives at the points of a trace: evaluated at once, or on first access.
 
 Each takes a pass over the rows, which is a large part of a short run. If nothing during the run depends on them, only
 the points are kept, and `Trace` evaluates them on first access.

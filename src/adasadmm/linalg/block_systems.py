@@ -112,7 +112,7 @@ class BlockSystem:
         if self.by_rows.any():
             products.product(X, w, along)
             blocks = np.flatnonzero(self.by_rows)
-            # Where rows have weight 0, X w is not determined by the space of the rows; nobody asks for it there.
+            # Where rows have weight 0, X w is not determined by the space of the rows; it is not needed there.
             row_space(
                 blocks, self.order, self.row_starts, self.roots, (self.grams, self.gram_places),
                 (self.inverses, self.places), along, r := r.copy()

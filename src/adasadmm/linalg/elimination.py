@@ -17,7 +17,7 @@ from .._core.jit import inlined
 
 __all__ = ["Elimination", "eliminate", "factorise", "substitute"]
 
-MOST = 2_000_000  # multiplications of a factor; beyond, the list of operations is too long to pay
+MOST = 2_000_000  # multiplications of a factor; above this, the list of operations is too long
 
 
 class Elimination(NamedTuple):

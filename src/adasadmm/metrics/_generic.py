@@ -14,7 +14,7 @@ __all__ = ["Operator", "apply", "observe", "observe_at", "solve", "start"]
 
 @generic
 def start(metric, d):
-    """The state of a metric that has seen no gradient.
+    """The initial state of a metric.
 
     Examples
     --------

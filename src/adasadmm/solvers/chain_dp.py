@@ -158,7 +158,7 @@ class ChainMethod:
         if isinstance(self.problem.rows.X, WithIntercept):
             self.w[-1] = shift
         for found in (self.w, self.theta):
-            found.setflags(write=False)  # so that nobody needs a copy
+            found.setflags(write=False)  # so that no caller needs a copy
         self.done[0] = 1.0
 
     def _solved(self, shift: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -210,7 +210,7 @@ class TableSource(Source):
             faults.report(f"{place}: {error}")
 
     def _scan(self, faults: Faults) -> Generator[Scanned, None, None]:
-        """If no rows are to be skipped, and nobody observes the rows, only targets and weights are read."""
+        """If no rows are skipped and there is no observer, only targets and weights are read."""
         if self._observers or self.on_bad_row != "stop" or not self.chosen.all[len(self.chosen.features) :]:
             yield from super()._scan(faults)
             return

@@ -231,7 +231,7 @@ class Source(ABC):
         return Summary(*totals, faults.count, tuple(faults.messages))
 
     def _scan(self, faults: Faults) -> Generator[Scanned, None, None]:
-        """The counts, targets and weights of each block; whoever observes the scan sees the blocks as well."""
+        """The counts, targets and weights of each block; observers of the scan receive the blocks as well."""
         head = Head()
         for partition in range(len(self)):
             for block in self.read_rows(partition, faults):

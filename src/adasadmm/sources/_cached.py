@@ -113,7 +113,7 @@ class CachedSource(Source):
     def _count(self) -> Summary:
         """The totals that the cache holds; if there is none, those of the scan that writes it."""
         store = self._opened()
-        if self._observers:  # they want to see the rows of this run, wherever these come from
+        if self._observers:  # observers receive the rows of this run, also if they come from the cache
             head = Head()
             for partition in range(len(self)):
                 for block in self.read_rows(partition, Faults(self.on_bad_row)):
