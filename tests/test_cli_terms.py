@@ -86,7 +86,7 @@ def test_options_that_terms_do_not_take(folder, capsys):
     fit = ("fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", "--scale", *COMMON)
     assert run(folder, *fit) == 2 and "--scale does not work with --terms" in capsys.readouterr().err
     assert run(folder, "fit", "-", "--terms", "@terms.toml", "--model", "@m.skops", *COMMON) == 2
-    assert "standard input has no names" in capsys.readouterr().err
+    assert "standard input has no column names" in capsys.readouterr().err
 
 
 def test_the_strength_can_be_chosen_by_cross_validation(folder, capsys):
