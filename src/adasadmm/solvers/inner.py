@@ -134,7 +134,7 @@ class InnerProblem:
         return self.system.solve(gradient, NEWTON_RESIDUAL)
 
     def _weights(self, rows: RowTerms, step: int) -> np.ndarray:
-        """The weight of each row in Newton's matrix; where X is not in memory, the system is told what that gives."""
+        """Return the weight of each row in Newton's matrix; if X is not in memory, also give the system X'diag X."""
         assert self.system is not None
         if isinstance(rows, StreamedRows):
             unit = self.beta_z / self.problem.n
