@@ -32,6 +32,7 @@ from adasadmm import (
 )
 from adasadmm.cli import main
 from adasadmm.distributed._work import Call
+from adasadmm.losses import Multinomial
 from adasadmm.models import load_model
 from adasadmm.solvers import Batches, Point
 
@@ -226,6 +227,38 @@ def test_a_regressor_and_several_classes(client, rows):
     labels = np.digitize(y, [-3.0, 3.0])
     several = GraphGuidedClassifier("chain", solver="ada-diag", max_iter=3).fit(*as_dask(400, X, labels))
     assert several.coef_.shape == (3, D) and several.score(X, labels) > 0.6
+
+
+def softmax_parts():
+    return {**parts(), "loss": Multinomial(3)}
+
+
+def test_a_softmax_by_batch_admm_is_exact_whatever_the_partitions(client, rows):
+    X, _, weight = rows
+    labels = np.digitize(X @ np.arange(6.0), [-3.0, 3.0]).astype(float)
+    here = solve(Problem(X, labels, sample_weight=weight, **softmax_parts()), ADMM(), epochs=30, tol=0.0)
+    for chunk, rounding in ((N, 0.0), (400, 1e-12)):
+        spread = distributed.spread(*as_dask(chunk, X, labels, weight), client=client)
+        there = solve(Problem(spread, **softmax_parts()), ADMM(), epochs=30, tol=0.0)
+        np.testing.assert_allclose(there.w, here.w, rtol=0.0, atol=rounding)
+        assert there.certificate.relative_gap == pytest.approx(here.certificate.relative_gap, rel=1e-6)
+    model = GraphGuidedClassifier("chain", loss="logistic", solver="admm", alpha=1e-3, tol=1e-6)
+    near, far = model.fit(X, labels).coef_, model.fit(*as_dask(400, X, labels)).coef_
+    assert near.shape == (3, D) and model.dual_gap_ <= 1e-6
+    np.testing.assert_allclose(far, near, atol=0.02)
+
+
+@pytest.mark.slow  # compiles for seconds
+def test_a_softmax_in_rounds_comes_to_the_objective_of_one_machine(client, rows):
+    X, _, _ = rows
+    labels = np.digitize(X @ np.arange(6.0), [-3.0, 3.0]).astype(float)
+    problem = Problem(X, labels, **softmax_parts())
+    here = solve(problem, ROUNDS, epochs=3, seed=5)
+    alone = distributed.spread(*as_dask(N, X, labels), client=client)
+    assert_same(solve(Problem(alone, **softmax_parts()), ROUNDS, epochs=3, seed=5), here)
+    spread = distributed.spread(*as_dask(300, X, labels), client=client, lanes=2, rounds=8)
+    there = solve(Problem(spread, **softmax_parts()), ROUNDS, epochs=3, seed=5)
+    assert problem.objective(there.w_average) == pytest.approx(problem.objective(here.w_average), rel=1e-2)
 
 
 def test_files_are_read_by_the_workers(client, rows, tmp_path):

@@ -44,6 +44,8 @@ MODELS = {
     "logistic, two classes": (GraphGuidedClassifier("chain", loss="logistic"), TWO),
     "hinge, three classes": (GraphGuidedClassifier("chain"), THREE),
     "logistic, three classes": (GraphGuidedClassifier("chain", loss="logistic", fit_intercept=False), THREE),
+    "one softmax of three classes": (GraphGuidedClassifier("chain", loss="multinomial", joint=True), THREE),
+    "one softmax of two classes": (GraphGuidedClassifier("chain", loss="multinomial"), TWO),
     "squared hinge, booleans": (StructuredClassifier(loss="squared_hinge", penalty=L1(0.1)), TWO == "yes"),
     "a full metric, a sparse graph": (
         GraphGuidedClassifier(TRIANGLE, solver=AdaSADMM(metric=Full(0.05), w_step="exact"), max_iter=2),
@@ -228,7 +230,10 @@ def test_a_plain_model_predicts_the_same(model):
     assert type(plain).__module__.startswith("sklearn.")
     if hasattr(model, "classes_"):
         np.testing.assert_array_equal(plain.predict(X), model.predict(X))
-        np.testing.assert_allclose(plain.decision_function(X), model.decision_function(X), rtol=1e-14, atol=1e-14)
+        scores, rounding = model.decision_function(X), 1e-14
+        if scores.shape == (len(X), 2):  # a softmax of two classes, for which scikit-learn has one score
+            scores, rounding = scores[:, 1] - scores[:, 0], 1e-12
+        np.testing.assert_allclose(plain.decision_function(X), scores, rtol=rounding, atol=1e-14)
     else:
         np.testing.assert_allclose(plain.predict(X), model.predict(X), rtol=1e-12)
     if hasattr(model, "predict_proba"):
@@ -252,9 +257,12 @@ def test_onnx_predicts_the_same(model):
     convert = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed").to_onnx
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     rows = X.astype(np.float32)
-    session = runtime.InferenceSession(convert(model.to_sklearn(), rows[:1]).SerializeToString())
-    found = session.run(None, {session.get_inputs()[0].name: rows})[0].reshape(-1)
-    wanted = model.predict(rows)
+    options = {"options": {"zipmap": False}} if hasattr(model, "predict_proba") else {}
+    session = runtime.InferenceSession(convert(model.to_sklearn(), rows[:1], **options).SerializeToString())
+    found, *probabilities = session.run(None, {session.get_inputs()[0].name: rows})
+    found, wanted = found.reshape(-1), model.predict(rows)
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(probabilities[0], model.predict_proba(rows), rtol=1e-4, atol=1e-5)
     if hasattr(model, "classes_"):
         np.testing.assert_array_equal(found.astype(wanted.dtype), wanted)
     else:

@@ -432,6 +432,21 @@ def test_a_joint_penalty_fuses_features_for_all_classes_or_none(flowers):
     assert (model.clusters_ == model.clusters_[0]).all()
 
 
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("features", [12, 80])  # ProximalNewton and ADMM
+def test_structure_is_exact_at_a_loose_tolerance(features, joint):
+    rng = np.random.default_rng(features)
+    X = rng.normal(size=(150, features))
+    W = np.repeat(rng.normal(size=(4, features // 4)), 4, axis=1)
+    y = np.argmax(X @ W.T + rng.gumbel(size=(150, 4)), axis=1)
+    model = GraphGuidedClassifier("chain", loss="logistic", alpha=0.03, l1_ratio=0.3, joint=joint, tol=1e-3).fit(X, y)
+    for values in (np.abs(np.diff(model.coef_)), np.abs(model.coef_)):
+        assert not ((values > 0.0) & (values < 1e-9)).any()
+    assert (np.diff(model.coef_) == 0.0).any() and model.dual_gap_ <= 1e-3
+    tight = clone(model).set_params(tol=1e-8).fit(X, y)
+    assert np.mean((np.diff(model.coef_) == 0.0) == (np.diff(tight.coef_) == 0.0)) > 0.97
+
+
 @pytest.mark.slow
 def test_weights_repeat_rows_and_offsets_shift_scores(flowers):
     X, y = flowers

@@ -189,7 +189,8 @@ def _is_consistent(model: BaseEstimator) -> bool:
     if responses is not None:
         shapes = (responses, features), (responses,)
     if classes is not None:
-        rows = 1 if len(classes) == 2 else len(classes)
+        is_softmax = np.shape(model.coef_)[:1] == (len(classes),)  # which has two functions for two classes
+        rows = 1 if len(classes) == 2 and not is_softmax else len(classes)
         shapes = (rows, features), (rows,)
     found = [np.asarray(part) for part in (model.coef_, model.intercept_)]
     return all(part.dtype.kind == "f" for part in found) and tuple(part.shape for part in found) == shapes

@@ -28,7 +28,8 @@ def with_exact_structure(problem: Problem, result: Result, tol: float) -> tuple[
     another run, on the clusters.
     """
     solver, found = result.run.solver, result.run.certify()
-    if not solver.exact_v and not (solver.uses_all_rows and losses.width(problem.loss) > 1):
+    of_vectors = solver.uses_all_rows and losses.width(problem.loss) > 1 and problem.source is None
+    if not solver.exact_v and not of_vectors:
         return result, False
     if found.primal_residual == 0.0:  # v is A w itself
         return result, True
