@@ -28,7 +28,7 @@ from ..certificates.trace import Certificate
 from ..linalg import products
 from ..problem import Problem
 from . import dual_start
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver, beyond
 from .inner import MOST_STEPS, InnerProblem
 from .units import even_beta, measured
 from .work import Iterations, Work
@@ -81,6 +81,7 @@ class ALM(Solver):
     takes_any_B: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = True
     exact_v: ClassVar[bool] = True
+    extrapolates: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 1000.0
     fit_epochs: ClassVar[int] = 1000
@@ -318,6 +319,13 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         fork.best_dual.reset()
         fork.best_primal, fork.allowed = math.inf, NEARBY * self.allowed
         return fork
+
+    def extrapolate(self, last: Run, before: Run, times: float) -> None:
+        assert isinstance(last, AugmentedLagrangianRun) and isinstance(before, AugmentedLagrangianRun)
+        for name in ("w", "Xw", "Aw", "theta"):
+            getattr(self, name)[:] = beyond(getattr(last, name), getattr(before, name), times)
+        self.theta[:] = into_domain(self.problem, self.theta)
+        self.u[:] = beyond(last.beta_z * last.u, before.beta_z * before.u, times) / self.beta_z
 
 
 def _equal(one: Any, other: Any) -> bool:
