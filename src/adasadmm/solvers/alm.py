@@ -37,6 +37,7 @@ __all__ = ["ALM", "AugmentedLagrangianRun"]
 
 FIRST_BETA = 0.5  # in units of penalty / |A w|^2
 WARM = 30.0  # times these for a start that is not 0, and so not far from the solution
+CLOSER = 10.0  # times the betas of a warm start, for one that two others predict
 LEAST_BETA_Z, MOST_BETA_Z = 1e-3, 1e12  # of the first
 MOST_UNEVEN = 1e4  # times the beta with which constraint and rows have equal weight
 ROUNDING = 1e-13
@@ -325,6 +326,7 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         for name in ("w", "Xw", "Aw", "theta"):
             getattr(self, name)[:] = beyond(getattr(last, name), getattr(before, name), times)
         self.theta[:] = into_domain(self.problem, self.theta)
+        self.beta_z, self.beta = CLOSER * self.beta_z, CLOSER * self.beta
         self.u[:] = beyond(last.beta_z * last.u, before.beta_z * before.u, times) / self.beta_z
 
 
