@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 
 import adasadmm
 from adasadmm import (
+    ALM,
     IPM,
     L1,
     GraphGuidedClassifier,
@@ -43,6 +44,7 @@ from adasadmm import (
 )
 from adasadmm.paths.alpha_max import alpha_max
 from adasadmm.paths.degrees import degrees_of_freedom
+from adasadmm.solvers import Iterations
 
 TIGHT = 1e-10
 
@@ -176,6 +178,34 @@ def test_proximal_newton_continues_from_a_saved_state():
     assert set(state) >= {"w", "theta", "v", "h"}
     with pytest.raises(TypeError, match="ProximalNewton takes the penalties L1"):
         solve(problem.with_penalty(adasadmm.NonNegative()), ProximalNewton())
+
+
+def test_a_copy_of_a_proximal_newton_run_keeps_its_zeros_up_to_date():
+    X, y = regression(3)
+    problem = Problem(X, y, loss=Squared(), penalty=L1(0.01), A=graphs.difference(8))
+    strong = solve(problem.with_penalty(L1(100.0)), ProximalNewton())
+    run = strong.run.fork(problem).fork(problem)
+    run.advance(Iterations(3))
+    np.testing.assert_allclose(run.point.v, problem.times_A(run.point.w), atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", [ALM(), ProximalNewton()])
+def test_the_next_solution_is_predicted_where_the_path_is_linear(solver):
+    """With the squared loss and fixed signs of ``A w``, solution and multipliers are linear in alpha."""
+    X, y = regression(5)
+    first = Problem(X, y, loss=Squared(), penalty=L1(0.003), A=graphs.difference(8), gamma=0.01)
+    before, last = path(first, [0.003, 0.002], solver=solver, tol=1e-13)
+    problem = first.with_penalty(L1(0.001))
+    run = last.run.fork(problem)
+    kept = run.fork(problem)
+    run.extrapolate(last.run, before.run, 1.0)
+    exact = solve(problem, IPM(), tol=1e-13)
+    assert (np.sign(exact.v) == np.sign(before.v)).all()
+    np.testing.assert_allclose(run.point.w, exact.w, atol=1e-6)
+    np.testing.assert_allclose(run.point.theta, exact.theta, atol=1e-6)
+    assert np.abs(kept.point.w - exact.w).max() > 1e-4
+    run.advance(Iterations(1))
+    assert run.certify().relative_gap <= 1e-9
 
 
 # --- the choice ------------------------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ class Certificate:
     primal_residual : float
         ``|A w + B v - b|``.
     dual_residual : float
-        ``|X'(c s)/n + gamma w - A'theta|``.
+        ``|X'(c s)/n + gamma w - A'theta|``, with the w of the last iterate, even if the answer is another point.
     reason : str
         Why the gap is infinite; empty if it is finite.
     """

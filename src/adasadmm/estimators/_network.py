@@ -94,7 +94,10 @@ def as_labels(labels: Sequence[Hashable]) -> np.ndarray:
 def numbers_of(groups: npt.ArrayLike | None, labels: np.ndarray, rows: int) -> np.ndarray:
     """The number of the node of each row."""
     if groups is None:
-        raise ValueError("groups must be given: the node of each row of X")
+        raise ValueError(
+            "groups must be given: the node of each row of X; a search of scikit-learn passes them only with "
+            "enable_metadata_routing=True, set_fit_request(groups=True) and set_score_request(groups=True)"
+        )
     given = np.asarray(groups)
     if given.shape != (rows,):
         raise ValueError(f"groups must have shape ({rows},), the node of each row of X, got {given.shape}")

@@ -28,7 +28,7 @@ class NetworkLassoClassifier(ClassifierMixin, NetworkModel):
     """The network lasso: a linear classifier for each node of a graph, in which neighbours have similar coefficients.
 
     The objective is that of `NetworkLassoRegressor`, with a loss for classes. More than two classes are fitted one
-    against the rest.
+    against the rest. The Notes of `NetworkLassoRegressor` say how to choose alpha by cross-validation.
 
     Parameters
     ----------

@@ -98,6 +98,11 @@ class NetworkLassoRegressor(RegressorMixin, NetworkModel):
     --------
     ConsensusADMM : The method for large networks.
 
+    Notes
+    -----
+    To choose alpha by cross-validation, use `sklearn.model_selection.GridSearchCV`. It passes ``groups`` to ``fit`` and
+    ``score`` only if metadata routing is enabled and both request them, as in the example.
+
     References
     ----------
     D. Hallac, J. Leskovec, S. Boyd: Network Lasso: Clustering and Optimization in Large Graphs. KDD 2015.
@@ -116,6 +121,17 @@ class NetworkLassoRegressor(RegressorMixin, NetworkModel):
     array([0, 0, 1, 1], dtype=int32)
     >>> model.predict([[1.0], [1.0]], groups=["a", "d"]).round(1)
     array([ 0.9, -1.9])
+
+    Choose alpha by cross-validation:
+
+    >>> import sklearn
+    >>> from sklearn.model_selection import GridSearchCV, KFold
+    >>> folds = KFold(5, shuffle=True, random_state=0)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     requested = model.set_fit_request(groups=True).set_score_request(groups=True)
+    ...     search = GridSearchCV(requested, {"alpha": [0.01, 0.1, 1.0]}, cv=folds).fit(X, y, groups=town)
+    >>> search.best_params_
+    {'alpha': 0.01}
     """
 
     _parameter_constraints: ClassVar[dict] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from .strength import with_l1_norm, with_strength
 
 __all__ = ["Solution", "as_strengths", "path", "solutions"]
 
-
+FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction says little
 FEW_CLUSTERS = Choice(ProximalNewton(), "the solution for another strength shows the clusters, which are few")
 
 
@@ -129,30 +130,51 @@ def as_strengths(name: str, given: npt.ArrayLike) -> np.ndarray:
 
 def solutions(problem: Problem, alphas: Iterable[float], solver: str | Solver, effort: Effort) -> Iterator[Solution]:
     """The solution for each strength, in turn."""
-    before: Result | None = None
+    done: list[tuple[float, Result]] = []  # the last two
     current = problem
     few = contracting(problem) if is_auto(solver) and not effort.first_only and effort.tol > 0.0 else None
     for alpha in alphas:
         # From the last problem, which has what was computed from the rows: all but the penalty is shared.
         current = current.with_penalty(with_strength(current.penalty, alpha))
-        in_turn = along_path(solver, current, effort.tuning)
-        if effort.first_only:
-            in_turn = itertools.islice(in_turn, 1)
-        attempts = Attempts(effort.tol)
-        if few is not None:
-            found = few.result(current, effort.tol)
-            if found is not None:
-                before = found
-                yield Solution(current, found, FEW_CLUSTERS, reached=True)
-                continue
+        found = None if few is None else few.result(current, effort.tol)
+        if found is None:
             few = None
-        for choice in in_turn:
-            settings = effort.settings(choice.solver)
-            if attempts.last is not None:
-                settings["epochs"] = min(settings["epochs"], CONTINUED)
-            start = before if attempts.last is None else attempts.last
-            settings = {"tol": effort.tol if choice.solver.knows_gap else None, **settings}
-            if attempts.reached_by(choice, solve(current, choice.solver, start=start, **settings)):
-                break
-        before = attempts.best
-        yield Solution(current, attempts.best, attempts.choice, gap_of(attempts.best) <= effort.tol)
+            solution = _solved(current, along_path(solver, current, effort.tuning), effort, alpha, done)
+        else:
+            solution = Solution(current, found, FEW_CLUSTERS, reached=True)
+        done = [*done[-1:], (alpha, solution.result)]
+        yield solution
+
+
+def _solved(
+    problem: Problem, in_turn: Iterator[Choice], effort: Effort, alpha: float, done: list[tuple[float, Result]]
+) -> Solution:
+    """The solution by these solvers, in turn until one reaches ``tol``."""
+    attempts = Attempts(effort.tol)
+    for choice in itertools.islice(in_turn, 1) if effort.first_only else in_turn:
+        settings = effort.settings(choice.solver)
+        if attempts.last is None:
+            start = _predicted(problem, choice.solver, alpha, done)
+        else:
+            start, settings["epochs"] = attempts.last, min(settings["epochs"], CONTINUED)
+        settings = {"tol": effort.tol if choice.solver.knows_gap else None, **settings}
+        if attempts.reached_by(choice, solve(problem, choice.solver, start=start, **settings)):
+            break
+    return Solution(problem, attempts.best, attempts.choice, gap_of(attempts.best) <= effort.tol)
+
+
+def _predicted(problem: Problem, solver: Solver, alpha: float, done: list[tuple[float, Result]]) -> Result | None:
+    """The start for a strength: the last solution, moved on as it has moved since the one before.
+
+    Solutions, and their multipliers, are smooth or piecewise linear in alpha.
+    """
+    if len(done) < 2 or not solver.extrapolates or problem.w_set is not None:
+        return done[-1][1] if done else None
+    (first, before), (second, last) = done
+    times = (alpha - second) / (second - first) if second != first else 0.0
+    same = all(repr(result.run.solver) == repr(solver) for result in (before, last))
+    if not same or not 0.0 < times <= FARTHEST:
+        return last
+    run = last.run.fork(problem)
+    run.extrapolate(last.run, before.run, times)
+    return dataclasses.replace(last, run=run)

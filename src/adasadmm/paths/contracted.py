@@ -28,6 +28,7 @@ from .signed import Model
 __all__ = ["Contracting", "contracting"]
 
 FEWEST = 300  # features above which contraction saves time
+MOST_ROWS = 4  # for each feature: with more, forming the matrix of the clusters costs more than solving that of all
 MOST_CLUSTERS = 600
 ROUNDS = 60
 VIOLATED = 1.0 + 1e-9  # times its bound: a multiplier above splits its row
@@ -40,7 +41,7 @@ def contracting(problem: Problem) -> Contracting | None:
     """Return the active-set method for this problem; None if its form does not allow one."""
     if problem.d < FEWEST or not isinstance(problem.penalty, L1) or problem.B is not None or problem.b.any():
         return None
-    if problem.diagonal is not None or problem.outputs > 1:
+    if problem.diagonal is not None or problem.outputs > 1 or problem.n > MOST_ROWS * problem.d:
         return None
     try:
         check_fits(ProximalNewton(), problem)

@@ -28,7 +28,7 @@ from ..certificates.trace import Certificate
 from ..linalg import matrices, products
 from ..problem import Problem
 from . import dual_start
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver, beyond
 from .inner import MOST_STEPS, InnerProblem
 from .named_state import restore_attributes, saved_attributes
 from .units import even_beta, measured
@@ -38,6 +38,7 @@ __all__ = ["ALM", "AugmentedLagrangianRun"]
 
 FIRST_BETA = 0.5  # in units of penalty / |A w|^2
 WARM = 30.0  # times these for a start that is not 0, and so not far from the solution
+CLOSER = 10.0  # times the betas of a warm start, for one that two others predict
 LEAST_BETA_Z, MOST_BETA_Z = 1e-3, 1e12  # of the first
 MOST_UNEVEN = 1e4  # times the beta with which constraint and rows have equal weight
 ROUNDING = 1e-13
@@ -82,6 +83,7 @@ class ALM(Solver):
     takes_any_B: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = True
     exact_v: ClassVar[bool] = True
+    extrapolates: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 1000.0
     fit_epochs: ClassVar[int] = 1000
@@ -320,6 +322,14 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         fork.best_dual.reset()
         fork.best_primal, fork.allowed = math.inf, NEARBY * self.allowed
         return fork
+
+    def extrapolate(self, last: Run, before: Run, times: float) -> None:
+        assert isinstance(last, AugmentedLagrangianRun) and isinstance(before, AugmentedLagrangianRun)
+        for name in ("w", "Xw", "Aw", "theta"):
+            getattr(self, name)[:] = beyond(getattr(last, name), getattr(before, name), times)
+        self.theta[:] = into_domain(self.problem, self.theta)
+        self.beta_z, self.beta = CLOSER * self.beta_z, CLOSER * self.beta
+        self.u[:] = beyond(last.beta_z * last.u, before.beta_z * before.u, times) / self.beta_z
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -20,7 +20,7 @@ from ..certificates.trace import Certificate
 from ..problem import Problem
 from .work import Work
 
-__all__ = ["Monitor", "NamedState", "Point", "Run", "Slopes", "Solver", "check_fits"]
+__all__ = ["Monitor", "NamedState", "Point", "Run", "Slopes", "Solver", "beyond", "check_fits"]
 
 NamedState = Mapping[str, np.ndarray | int | float]  # a saved run: each array and number under its name
 Slopes = Any  # an array for rows in memory, else a function of a block and of what the run remembers with it
@@ -79,6 +79,8 @@ class Solver(ABC):
         The loss of a row may take several predictions (`losses.width`).
     exact_v : bool
         ``v`` is the prox at the returned point, so its zeros tell which rows of ``A w = b`` hold exactly.
+    extrapolates : bool
+        Its runs have a `Run.extrapolate`, with which a path of penalties predicts the next solution.
     loss_functions : tuple of str
         What the method needs of a loss beside ``value`` and ``slope``: "prox", "curvature".
     alternative : str
@@ -103,6 +105,7 @@ class Solver(ABC):
     takes_vector_losses: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = False
     exact_v: ClassVar[bool] = False
+    extrapolates: ClassVar[bool] = False
     loss_functions: ClassVar[tuple[str, ...]] = ()
     alternative: ClassVar[str] = "a stochastic solver such as AdaSADMM()"
     default_epochs: ClassVar[float] = 2.0
@@ -217,6 +220,18 @@ class Run(ABC):
         On the same rows with another penalty or ridge, the iterates are kept and what depends on the penalty is not;
         on other rows the run starts from this point. ``None`` gives a copy without rows, to be forked again later.
         """
+
+    def extrapolate(self, last: Run, before: Run, times: float) -> None:  # noqa: B027
+        """Move the iterates to ``last + times (last - before)``, from those of two runs of the same solver.
+
+        Along a path of penalties, that is a better start than the last solution. It is called on a fork of the last
+        run, and only if the solver ``extrapolates``.
+        """
+
+
+def beyond(last: np.ndarray, before: np.ndarray, times: float) -> np.ndarray:
+    """``last + times (last - before)``."""
+    return last + times * (last - before)
 
 
 def check_fits(solver: Solver, problem: Problem) -> None:

@@ -27,7 +27,7 @@ from ..certificates.trace import Certificate
 from ..linalg import products
 from ..linalg.quadratic_model import QuadraticModel
 from ..problem import Problem
-from .base import Point, Run, Slopes, Solver
+from .base import Point, Run, Slopes, Solver, beyond
 from .direct import DirectRun
 from .newton import PROBE, TINY, prox, step_length
 from .units import even_beta
@@ -80,6 +80,7 @@ class ProximalNewton(Solver):
     takes_any_B: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = True
     exact_v: ClassVar[bool] = True
+    extrapolates: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("second",)
     alternative: ClassVar[str] = "ALM() or IPM()"
     default_epochs: ClassVar[float] = 100.0
@@ -115,6 +116,8 @@ class ProximalNewtonMethod:
         self.h = np.zeros(problem.n) if k == 1 else np.zeros((problem.terms, k, k))
         self.numbers = np.zeros(2)  # beta, and whether the last step was shortened
         self.model: QuadraticModel | None = None
+        self.z: np.ndarray | None = None  # X w and the mean loss there, if they are known
+        self.loss: float | None = None
         self.penalty, self.is_quadratic = problem.v_step[1], isinstance(unwrapped(problem.loss), losses.Squared)
         self.separable = np.ones(problem.p, dtype=bool)
         for part, rows in penalties.parts_of(problem.penalty, problem.p):
@@ -130,7 +133,7 @@ class ProximalNewtonMethod:
         """One iteration: the model at w, its minimum, and a step there that lowers the objective."""
         problem, n = self.problem, self.problem.n
         _, y, c = problem.rows
-        z = problem.last_products.of(self.w)
+        z = self.predictions()
         slopes, seconds = np.empty(n), np.empty_like(self.h)
         if seconds.ndim == 1:
             losses.derivatives(problem.loss, z, y, c / n, slopes, seconds)
@@ -148,7 +151,16 @@ class ProximalNewtonMethod:
         length = 1.0 if self.is_quadratic else self._length(z, move, Xp)
         self.numbers[1] = length < 1.0
         self.w += length * move
-        problem.last_products.remember(self.w, z + length * Xp)
+        if self.is_quadratic:
+            problem.last_products.remember(self.w, z + Xp)
+        self.z = problem.last_products.of(self.w)
+        self.loss = problem.loss_at(self.w)[0]
+
+    def predictions(self) -> np.ndarray:
+        """``X w``."""
+        if self.z is None:
+            self.z = self.problem.last_products.of(self.w)
+        return self.z
 
     def _update_model(self, seconds: np.ndarray) -> None:
         """Form H again if the curvature of the rows has changed, or the last model led too far."""
@@ -163,16 +175,17 @@ class ProximalNewtonMethod:
     def _length(self, z: np.ndarray, move: np.ndarray, Xp: np.ndarray) -> float:
         """The longest of the steps 1, 1/2, 1/4, ... that does not raise the objective."""
         problem = self.problem
-        _, y, c = problem.rows
+        if self.loss is None:
+            self.loss = float(losses.mean_value(problem.loss, z, *problem.rows[1:]))
 
-        def objective(length: float) -> float:
-            w = self.w + length * move
-            loss = float(losses.mean_value(problem.loss, z + length * Xp, y, c))
-            return loss + problem.ridge_value(w) + problem.penalty_value(problem.times_A(w) - problem.b)
+        def others(w: np.ndarray) -> float:
+            return problem.ridge_value(w) + problem.penalty_value(problem.times_A(w) - problem.b)
 
-        before, length = objective(0.0), 1.0
+        before, length = self.loss + others(self.w), 1.0
         for _ in range(HALVINGS):
-            if objective(length) <= before + ROUNDING * abs(before):
+            w = self.w + length * move
+            problem.last_products.remember(w, z + length * Xp)  # the certificate asks for the same point
+            if problem.loss_at(w)[0] + others(w) <= before + ROUNDING * abs(before):
                 return length
             length *= 0.5
         return 0.0
@@ -304,7 +317,7 @@ class ProximalNewtonRun(DirectRun):
         self.iteration += work.number
 
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
-        return duality.slopes(self.problem, self.problem.last_products.of(self.method.w)), self.method.theta
+        return duality.slopes(self.problem, self.method.predictions()), self.method.theta
 
     def certify(self) -> Certificate:
         method = self.method
@@ -314,16 +327,30 @@ class ProximalNewtonRun(DirectRun):
 
     def restore(self, state: Any) -> None:
         self.method.h = np.empty_like(self.method.h)  # the model of the last one is not written to
-        self.method.model = None
+        self.method.model = self.method.z = self.method.loss = None
         super().restore(state)
+        self.method.v[:], self.v = self.v, self.method.v
 
     def fork(self, problem: Problem | None) -> Run:
         """A copy; with another penalty on the same rows it keeps H, and a smaller beta, with which theta can move."""
         fork = super().fork(problem)
         assert isinstance(fork, ProximalNewtonRun) and problem is not None
-        if problem is not self.problem and problem.rows is self.problem.rows:
-            fork.method.h, fork.method.numbers = self.method.h, self.method.numbers * (LOOSER, 1.0)
-            fork.method.theta[:] = into_domain(problem, fork.method.theta)
-            if problem.system is self.problem.system and np.array_equal(problem.gamma, self.problem.gamma):
-                fork.method.model = copy.copy(self.method.model)
+        if problem.rows is not self.problem.rows:
+            return fork
+        one, other = self.method, fork.method
+        if problem.loss is self.problem.loss:
+            other.z, other.loss = one.z, one.loss
+        other.h = one.h
+        if problem.system is self.problem.system and np.array_equal(problem.gamma, self.problem.gamma):
+            other.model = copy.copy(one.model)
+        if problem is not self.problem:
+            other.numbers = one.numbers * (LOOSER, 1.0)
+            other.theta[:] = into_domain(problem, other.theta)
         return fork
+
+    def extrapolate(self, last: Run, before: Run, times: float) -> None:
+        assert isinstance(last, ProximalNewtonRun) and isinstance(before, ProximalNewtonRun)
+        method, one, other = self.method, last.method, before.method
+        method.w[:] = beyond(one.w, other.w, times)
+        method.z, method.loss = beyond(one.predictions(), other.predictions(), times), None
+        method.theta[:] = into_domain(self.problem, beyond(one.theta, other.theta, times))
