@@ -19,6 +19,7 @@ from adasadmm import (
     graphs,
     solve,
 )
+from adasadmm.certificates import polish
 from adasadmm.certificates.contraction import contracted
 from adasadmm.linalg.matrices import WithIntercept
 from adasadmm.linalg.projections import nearest
@@ -126,3 +127,14 @@ def test_the_nearest_trend_is_the_projection(order):
     np.testing.assert_allclose(found, w - np.linalg.pinv(A.toarray()) @ (A @ w - b), atol=1e-9)
     if order < 3:
         np.testing.assert_allclose(nearest(A[::-1], b[::-1], w), found, atol=1e-6)
+
+
+def test_a_false_zero_beside_an_open_edge_joins_no_clusters():
+    A = graphs.incidence(np.array([(0, 1), (1, 2), (0, 2)]), d=3)
+    case = Problem(np.eye(3), [0.0, 0.0, 3.0], loss=Squared(), penalty=L1(0.1), A=A, gamma=1e-3)
+    w, v = np.array([0.2, 0.21, 2.5]), np.array([0.0, 0.0, -2.3])  # the zero of edge (1, 2) is false
+    found, zeros = polish._with_pattern(case, w, v, 0.1 * np.array([0.1, 0.95, -1.0]))
+    assert found[0] == found[1] and found[2] == 2.5
+    assert zeros.tolist() == [True, False, False]
+    found, zeros = polish._with_pattern(case, w, v, 0.1 * np.array([0.1, 0.5, -1.0]))  # both zeros are certain
+    assert found[0] == found[1] == found[2] and zeros.tolist() == [True, True, False]

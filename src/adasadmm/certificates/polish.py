@@ -4,6 +4,10 @@ A penalty such as L1 fuses coefficients along edges, or sets them to 0. The v of
 which, because the prox of the penalty returns exact zeros, while ``A w`` is only as close to v as the constraint is
 satisfied. Polishing gives each cluster of coefficients (those that zeros of v connect) one common value and computes
 the certificate again. The fused point replaces the old one if its gap is as good.
+
+On a graph with cycles the zeros of v may contradict each other: they connect the ends of an edge at which v is not 0.
+One false zero is enough for that, and joins two clusters. Its multiplier is close to the bound at which the edge opens,
+so the pattern without such zeros is tried as well.
 """
 
 from __future__ import annotations
@@ -24,6 +28,9 @@ from .trace import Result
 
 __all__ = ["feasible", "fuse", "fused"]
 
+APART = 1e-3  # of the largest entry of v: an entry above that is not 0 by an error of rounding or of the gap
+MARGIN = 0.3  # of its bound, by which the multiplier of a zero lies inside it unless the zero is in doubt
+
 
 def fuse(problem: Problem, result: Result, tol: float, w: np.ndarray | None = None) -> Result:
     """The same result with exact zeros; unchanged if these would raise its relative gap above ``tol``.
@@ -33,9 +40,11 @@ def fuse(problem: Problem, result: Result, tol: float, w: np.ndarray | None = No
     """
     run, before = result.run, result.run.certify()
     split, point = run.problem, run.point  # if w has a set, v holds a copy of w
-    w = fused(split, point.w, point.v) if w is None else w
+    held = point.v == 0.0
+    if w is None:
+        w, held = _with_pattern(split, point.w, point.v, point.theta)
     v = split.times_A(w) - split.b
-    v[point.v == 0.0] = 0.0
+    v[held] = 0.0
     dual = duality.Dual(before.dual, before.dual_residual)  # that of the run, which does not depend on w
     certificate = duality.certificate(split, (w, v), primal_value(split, w, v), dual)
     v = v[: problem.p].copy()
@@ -44,9 +53,41 @@ def fuse(problem: Problem, result: Result, tol: float, w: np.ndarray | None = No
     return result.at(w, v, certificate)
 
 
-def fused(problem: Problem, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The point nearest to w with ``A w - b = v`` in the rows where v is 0 or at a bound."""
-    rows = np.flatnonzero(_held(problem, v))
+def _with_pattern(problem: Problem, w: np.ndarray, v: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The point nearest to w with the zeros of v, or with those of them that are certain; and its zeros.
+
+    The better of the two points is returned.
+    """
+    held, zeros = _held(problem, v), v == 0.0
+    found, doubtful = fused(problem, w, v, held), _in_doubt(problem, v, theta, held)
+    if doubtful.any():
+        other = fused(problem, w, v, held & ~doubtful)
+        if problem.objective(other) < problem.objective(found):
+            return other, zeros & ~doubtful
+    return found, zeros
+
+
+def _in_doubt(problem: Problem, v: np.ndarray, theta: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """The edges of contradictory clusters whose multipliers are not well inside their bounds."""
+    A, doubtful = to_scipy(problem.A), np.zeros(problem.m, dtype=bool)
+    clusters = clusters_of(A[np.flatnonzero(held)])
+    if clusters is None or problem.B is not None:
+        return doubtful
+    edges = np.flatnonzero(np.diff(A.indptr) == 2)
+    one, other = (clusters.label[A.indices[A.indptr[edges] + end]] for end in (0, 1))
+    contradictory = np.zeros(clusters.number, dtype=bool)
+    apart = np.abs(v[edges]) > APART * np.max(np.abs(v), initial=0.0)
+    contradictory[one[(one == other) & apart & ~held[edges]]] = True
+    if contradictory.any():
+        wider = -theta / (1.0 - MARGIN)
+        outside = penalties.domain(problem.penalty, wider) != wider
+        doubtful[edges] = held[edges] & contradictory[one] & outside[edges]
+    return doubtful
+
+
+def fused(problem: Problem, w: np.ndarray, v: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """The point nearest to w with ``A w - b = v`` in the rows that are held."""
+    rows = np.flatnonzero(held)
     A, target = to_scipy(problem.A)[rows], (problem.b + v)[rows]
     clusters, single = clusters_of(A), np.diff(A.indptr) == 1
     if clusters is None or target[~single].any():
