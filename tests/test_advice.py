@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from adasadmm import ALM, L1, GraphGuidedRegressor, Problem, Squared, graphs, solve
+from adasadmm import ALM, L1, GraphGuidedClassifier, GraphGuidedRegressor, Problem, Squared, graphs, solve
+from adasadmm.estimators import _fitting
 from adasadmm.estimators._advice import missed
 
 rng = np.random.default_rng(0)
@@ -59,3 +60,18 @@ def test_a_fit_warns_with_one_sentence():
 
 def test_targets_far_from_0_beside_their_range_are_better_shifted():
     assert "subtract the mean from y" in missed(result(shift=1e8), 1e-3, None)
+
+
+def test_after_a_separable_problem_no_other_solver_is_tried(monkeypatch):
+    solvers = []
+
+    def counted(problem, solver, **settings):
+        solvers.append(solver)
+        return solve(problem, solver, **settings)
+
+    monkeypatch.setattr(_fitting, "solve", counted)
+    model = GraphGuidedClassifier("chain", loss="logistic", l2=0.0, alpha=1e-3, fit_intercept=False)
+    with pytest.warns(ConvergenceWarning, match="set l2 above 0, since the predictions grow without bound"):
+        model.fit(X, np.where(X.sum(axis=1) > 0.0, "yes", "no"))
+    assert len(solvers) == 1
+    assert model.score(X, np.where(X.sum(axis=1) > 0.0, "yes", "no")) == 1.0

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import losses
 from ..certificates.trace import Result
-from ..paths.choice import gap_of
+from ..paths.choice import gap_of, grows_without_bound
 from ..problem import Problem
 
 __all__ = ["missed"]
@@ -14,7 +14,6 @@ __all__ = ["missed"]
 UNEQUAL = 1e3  # ratio of the sizes of two columns from which on they slow a solver down
 ROUNDING = 1e-11  # relative gap below which rounding errors decide
 SHIFTED = 1e6  # ratio of the largest target to the range of the targets from which on rounding errors matter
-LARGE = 1e3  # prediction, without ridge, from which on there may be no optimum
 
 
 def missed(result: Result, tol: float, max_iter: int | None) -> str:
@@ -39,7 +38,7 @@ def _advice(result: Result, tol: float, max_iter: int | None) -> str:
         return "raise tol, since rounding errors prevent smaller gaps"
     if _are_shifted(problem):
         return "subtract the mean from y, whose values are so large beside their range that rounding errors decide"
-    if not problem.gamma.any() and _reach(problem, result.w_average) > LARGE:
+    if grows_without_bound(problem, result.w_average):
         return "set l2 above 0, since the predictions grow without bound: there may be no optimum"
     return further
 
@@ -55,10 +54,3 @@ def _are_shifted(problem: Problem) -> bool:
     """Whether the targets of a regression are far from 0 and close to each other."""
     y = losses.targets_alone(problem.rows.y)
     return not losses.has_log_link(problem.loss) and 0.0 < SHIFTED * np.ptp(y) < np.abs(y).max()
-
-
-def _reach(problem: Problem, w: np.ndarray) -> float:
-    """The largest prediction, in units of the largest target."""
-    return float(np.abs(problem.predictions(w)).max()) / (
-        1.0 + float(np.abs(losses.targets_alone(problem.rows.y)).max())
-    )

@@ -135,7 +135,7 @@ def fit_one(
         else:
             settings["epochs"] = min(settings["epochs"], CONTINUED)
             settings["start"] = attempts.last if _improves(problem, attempts.last) else None
-        if attempts.reached_by(choice, solve(problem, choice.solver, seed=seed, callback=callback, **settings)):
+        if attempts.ended_by(choice, solve(problem, choice.solver, seed=seed, callback=callback, **settings)):
             break
     return _finished(estimator, problem, attempts.best, attempts.choice)
 

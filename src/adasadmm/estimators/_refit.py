@@ -44,7 +44,7 @@ def refitted(problem: Problem, w: np.ndarray, apart: float, has_intercept: bool)
     )
     attempts = Attempts(TOL)
     for choice in choices(inner, Tuning()):
-        if attempts.reached_by(choice, solve(inner, choice.solver, tol=TOL, epochs=choice.solver.fit_epochs)):
+        if attempts.ended_by(choice, solve(inner, choice.solver, tol=TOL, epochs=choice.solver.fit_epochs)):
             break
     at_bounds, _ = with_exact_structure(inner, attempts.best, TOL)
     return members @ feasible(inner, at_bounds).w_average

@@ -93,7 +93,7 @@ class SignalModel(Judged, BaseEstimator, ABC):
             in_turn = itertools.islice(in_turn, 1)
         attempts = Attempts(self.tol)
         for choice in in_turn:
-            if attempts.reached_by(choice, self._solved_by(problem, choice.solver, attempts.last)):
+            if attempts.ended_by(choice, self._solved_by(problem, choice.solver, attempts.last)):
                 break
         return self._finished(problem, attempts.best, attempts.choice, constant)
 

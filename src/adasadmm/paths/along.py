@@ -158,7 +158,7 @@ def _solved(
         else:
             start, settings["epochs"] = attempts.last, min(settings["epochs"], CONTINUED)
         settings = {"tol": effort.tol if choice.solver.knows_gap else None, **settings}
-        if attempts.reached_by(choice, solve(problem, choice.solver, start=start, **settings)):
+        if attempts.ended_by(choice, solve(problem, choice.solver, start=start, **settings)):
             break
     return Solution(problem, attempts.best, attempts.choice, gap_of(attempts.best) <= effort.tol)
 

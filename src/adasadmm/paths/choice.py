@@ -50,7 +50,17 @@ from ..solvers import (
 from ..solvers.box_terms import loss_pieces
 from ..solvers.sdca import difficulty
 
-__all__ = ["CONTINUED", "Attempts", "Choice", "along_path", "candidates", "choices", "gap_of", "is_auto"]
+__all__ = [
+    "CONTINUED",
+    "Attempts",
+    "Choice",
+    "along_path",
+    "candidates",
+    "choices",
+    "gap_of",
+    "grows_without_bound",
+    "is_auto",
+]
 
 MOST_FEATURES = 2000  # on workers: with more, batch ADMM's d x d matrix costs more than stochastic epochs
 # Rows a feature above which ALM is faster than IPM, measured at 100 to 1,000 features. If the loss has kinks, few rows
@@ -61,6 +71,8 @@ MANY_ROWS_KINKED, MANY_ROWS_SMOOTH = 4, 50
 # takes more steps. Measured with 20 to 300 dense features, and 100 to 1,500 features of which 7 to 30 are not 0.
 FEW_PASSES = 150
 CONTINUED = 100  # iterations of a solver that follows one that missed tol
+LARGE = 1e3  # prediction, in units of the largest target, from which on there may be no optimum
+VANISHED = 1e-4  # of the loss of w = 0, above the least possible one
 MOST_FLOPS = 2e11  # of one factorisation: above, methods that factor nothing are tried first
 # Of a loss of several predictions: iterations of the proximal Newton method, systems that it solves in each, iterations
 # of ADMM, and multiplications that a prox costs for each prediction.
@@ -90,6 +102,8 @@ class Choice(NamedTuple):
 class Attempts:
     """The results of solvers that run in turn until one reaches ``tol``; if none does, the smallest gap counts.
 
+    They also end if the problem seems to have no optimum, which no other solver would find.
+
     Attributes
     ----------
     last, best : Result
@@ -104,17 +118,34 @@ class Attempts:
     def __init__(self, tol: float) -> None:
         self.tol = tol
 
-    def reached_by(self, choice: Choice, result: Result) -> bool:
-        """Keep a result; whether it reaches ``tol``."""
+    def ended_by(self, choice: Choice, result: Result) -> bool:
+        """Keep a result; whether it reaches ``tol``, or no solver is going to."""
         if self.last is None or gap_of(result) < gap_of(self.best):
             self.best, self.choice = result, choice
         self.last = result
-        return gap_of(result) <= self.tol
+        return gap_of(result) <= self.tol or _vanishes(result)
 
 
 def gap_of(result: Result) -> float:
     """The relative duality gap; infinite if nothing is proved."""
     return math.inf if result.certificate is None else result.certificate.relative_gap
+
+
+def grows_without_bound(problem: Problem, w: np.ndarray) -> bool:
+    """Whether there is no ridge, and the predictions are so large that there may be no optimum."""
+    if problem.gamma.any():
+        return False
+    unit = 1.0 + float(np.abs(losses.targets_alone(problem.rows.y)).max())
+    return float(np.abs(problem.predictions(w)).max()) > LARGE * unit
+
+
+def _vanishes(result: Result) -> bool:
+    """Whether the loss falls to its infimum while the predictions grow: classes that a plane separates, for example."""
+    problem, found = result.run.problem, result.certificate
+    if found is None or problem.source is not None or problem.gamma.any():
+        return False
+    least, at_zero = problem.least_loss, problem.value_at_zero
+    return found.primal - least <= VANISHED * (at_zero - least) and grows_without_bound(problem, result.w_average)
 
 
 def is_auto(given: str | Solver) -> bool:
