@@ -6,7 +6,7 @@ export PYTHONHASHSEED := 0
 
 # The scripts of `make bench`, each of which writes a table into the docs, and further options of benchopt.
 TABLES   ?= shapes glm softmax quantile insurance housing sacramento network paths exactness published growth row_visit batch_sizes w_steps full_metric big_sparse cold_start limits defaults peers all_rows tight one_pass \
-  high_accuracy step_sizes step_kinds means betas certificates streams clusters kills fuzz fuzz_cvxpy steady benchopt_page
+  high_accuracy step_sizes step_kinds means betas certificates streams stream_passes vowpal clusters kills fuzz fuzz_cvxpy steady benchopt_page
 BENCHOPT ?=
 
 CASES    ?= $(basename $(notdir $(wildcard examples/case_*.py)))

@@ -434,6 +434,8 @@ def test_the_pull_of_the_edges_stays_that_of_their_slacks(weight):
     [
         (100, 50, 300, 1),  # few rows
         (30_000, 15_000, 300, 5),  # 6,000 iterations
+        (90_000, 45_000, 300, 5),  # 30,000 with more than five rows
+        (180_000, 90_000, 300, 6),
         (30_000, 2_300, 300, 2),  # 1,100 with a row of the rarer sign
         (30_000, 500, 300, 1),
         (60_000, 30_000, 8, 3),  # more would save no time

@@ -48,6 +48,7 @@ GROWTH = ((4, 3.0), (8, 2.0), (20, 1.3), (MOST_STEPS, 0.5))  # Newton steps of a
 PACE = 0.75  # dual ascent goes on while it reduces the gap to this part of the last one
 USEFUL = 0.1  # relative gap of a start
 SAMPLE, SAMPLE_A_FEATURE = 4000, 40  # rows
+STREAMED = 10  # times as many of a source, where a pass over all rows is far more expensive
 SAMPLED = 8  # times the sample is the least number of rows at which it saves time
 SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
 NEARBY = 10.0  # times the error that was allowed last: that of the first iteration with another penalty
@@ -114,7 +115,11 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         self.iteration, self.newton_steps = 0, 0
         self.allowed = math.inf  # the error that Newton's method may leave, as a cost of the dual value
         self.best_dual, self.best_primal, self.best_w = BestDual(), math.inf, self.w.copy()
-        count = max(SAMPLE, SAMPLE_A_FEATURE * problem.d)
+        least = max(SAMPLE, SAMPLE_A_FEATURE * problem.d)
+        count = (
+            max(least, min(STREAMED * least, problem.n // SAMPLED)) if matrices.is_streamed(problem.rows.X) else least
+        )
+        self.sample_gap = SAMPLE_GAP * least / count
         X, c = problem.rows.X, problem.rows.c / problem.n
         squares = np.zeros(problem.d)
         with matrices.riding(X, products.gram_diagonal, squares.__iadd__, c) as rider:
@@ -134,13 +139,16 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         If that is hard, or so easy that the loss almost vanishes, the sample says too little.
         """
         few = AugmentedLagrangianRun(self.sample, self.solver, self.point)
-        if not few._reaches(SAMPLE_GAP, SAMPLE_ITERATIONS) or few.certify().primal <= EASY * few.problem.loss_at_zero:
+        if (
+            not few._reaches(self.sample_gap, SAMPLE_ITERATIONS)
+            or few.certify().primal <= EASY * few.problem.loss_at_zero
+        ):
             return
         self.w[:], self.v[:], self.theta[:] = few.point
         self.is_elsewhere = True
         self.Aw[:] = self.problem.times_A(self.w)
         self.beta_z, self.beta = few.beta_z, few.beta
-        self.allowed = INNER * SAMPLE_GAP * abs(few.certify().primal)
+        self.allowed = INNER * self.sample_gap * abs(few.certify().primal)
 
     def _reaches(self, gap: float, iterations: int) -> bool:
         """Whether the relative gap falls this low within a few iterations."""
