@@ -35,7 +35,7 @@ def svmlight(
     zero_based : bool, default=False
         Whether indices start at 0 instead of 1.
     block_bytes : int, optional
-        The size of a block of text, by default 16 MiB. Each block of a plain file is a partition. A compressed file is
+        The size of a block of text, by default 4 MiB. Each block of a plain file is a partition. A compressed file is
         one partition, because it can be read from its beginning only.
     most_expansion : float, default=200
         Reject a compressed file that expands to more than 64 MiB and more than this multiple of its size.

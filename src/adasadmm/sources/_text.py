@@ -32,7 +32,7 @@ __all__ = [
     "rest_of_line",
 ]
 
-BLOCK_BYTES = 2**24
+BLOCK_BYTES = 2**22  # two blocks, with what is made of them, are small beside the program itself
 LONGEST_LINE = 2**26  # parsing such a line takes less than 1 GiB
 _OPENERS: dict[bytes, Callable[..., Any]] = {b"BZh": bz2.open, b"\x1f\x8b": gzip.open}  # by a file's first bytes
 BROKEN_STREAM = (EOFError, OSError, zlib.error)
