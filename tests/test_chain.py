@@ -154,7 +154,22 @@ def test_other_matrices_are_no_paths(A):
 
 def test_the_natural_chain_needs_no_walk():
     assert paths_of(as_csr(graphs.difference(5), "A")).natural
+    assert paths_of(as_csr(graphs.difference(5), "A")).even
+    assert not paths_of(as_csr(2.0 * graphs.difference(5), "A")).even
     assert not paths_of(as_csr(-graphs.difference(5)[::-1], "A")).natural
+
+
+def test_equal_weights_need_no_arrays():
+    """A chain with equal weights in its natural order, and the same one in another order, to the last bits."""
+    rng = np.random.default_rng(5)
+    n = 200
+    y, order = np.repeat(rng.normal(size=10), 20) + 0.3 * rng.normal(size=n), rng.permutation(n)
+    A = graphs.difference(n)
+    plain = solve(Problem(sp.eye_array(n), y, loss=Squared(), penalty=L1(0.005), A=A), ChainDP())
+    mixed = solve(Problem(sp.eye_array(n), y[order], loss=Squared(), penalty=L1(0.005), A=A[:, order]), ChainDP())
+    np.testing.assert_allclose(plain.w[order], mixed.w, rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(plain.theta, mixed.theta, rtol=0.0, atol=1e-16)
+    assert abs(plain.certificate.relative_gap) < 1e-12
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

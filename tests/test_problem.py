@@ -25,7 +25,7 @@ from adasadmm import (
 )
 from adasadmm.certificates import BestDual, certify, duality, trace
 from adasadmm.linalg.matrices import as_rows
-from adasadmm.problem import DEPENDS_ON, INPUTS, Block
+from adasadmm.problem import DEPENDS_ON, DERIVED, INPUTS, Block
 
 N, D = 60, 4
 RNG = np.random.default_rng(0)
@@ -68,7 +68,14 @@ def known(case):
             *of_split,
         ),
         *(case.diagonal, case.paths is None, case.bands is None, case.families is None, case.system.flops),
-        *(case.value_at_zero, case.has_ridge, case.last_A_products.of(W), case.last_A_transposed.of(np.ones(case.m))),
+        *(
+            case.value_at_zero,
+            case.has_ridge,
+            case.has_b,
+            case.rates,
+            case.last_A_products.of(W),
+            case.last_A_transposed.of(np.ones(case.m)),
+        ),
         *(split.v_step[0].curvature, split.loss_at_zero, *split.column_sizes),
     ]
 
@@ -124,7 +131,15 @@ def test_every_cached_quantity_says_what_it_depends_on():
     assert streamed.by_passes.rows.y.tobytes() == case.rows.y.tobytes()
     cached = {name for name in dir(Problem) if isinstance(getattr(Problem, name), functools.cached_property)}
     assert cached <= DEPENDS_ON.keys()
-    assert vars(case).keys() | vars(streamed).keys() == INPUTS | DEPENDS_ON.keys() | {"n", "d"}
+    assert vars(case).keys() | vars(streamed).keys() == INPUTS | DEPENDS_ON.keys() | DERIVED
+
+
+def test_whether_b_and_the_ridge_are_zero_follows_the_inputs():
+    case = problem(b=None, gamma=0.0)
+    assert (case.has_b, case.has_ridge) == (False, False)
+    other = case.replaced(b=np.ones(case.m)).with_gamma(np.eye(case.d)[0])
+    assert (other.has_b, other.has_ridge) == (True, True)
+    assert (other.replaced(b=np.zeros(case.m)).has_b, other.with_gamma(0.0).has_ridge) == (False, False)
 
 
 def test_a_variant_must_fit():

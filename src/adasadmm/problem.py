@@ -27,6 +27,7 @@ from .sources.loss_over_rows import LossOverRows
 
 __all__ = ["Block", "Problem"]
 
+DERIVED = frozenset(("n", "d", "has_b", "has_ridge"))  # `Problem._set` keeps them in agreement with the inputs
 INPUTS = frozenset(("source", "rows", "loss", "penalty", "A", "B", "b", "gamma", "w_set", "w_copy"))
 
 # The inputs that each cached quantity is computed from. `Problem.replaced` keeps a quantity only if none of these
@@ -38,7 +39,7 @@ DEPENDS_ON = {
     "last_A_transposed": {"A"},
     "_last_loss": {"rows", "loss"},
     "value_at_zero": {"source", "rows", "loss", "A", "B", "b", "penalty"},
-    "has_ridge": {"gamma"},
+    "rates": {"rows"},
     "streamed_losses": {"source", "loss"},
     "_first_of_source": {"source", "loss"},
     "_loss_levels": {"source", "rows", "loss"},
@@ -126,6 +127,7 @@ class Problem(LossOverRows, Constraint):
     """
 
     gamma: np.ndarray
+    has_ridge: bool  # whether some gamma is not 0
     w_set: Any
     w_copy: slice | None  # where v holds a copy of w that lies inside w's set
 
@@ -165,9 +167,12 @@ class Problem(LossOverRows, Constraint):
         if given.keys() & {"source", "rows", "A", "B"}:
             self._set_matrices()
         if given.keys() & {"A", "b"}:
-            self.b = np.zeros(self.m) if self.b is None else as_vector(self._flat(self.b, self.m), self.m, "b")
+            none = self.b is None
+            self.b = np.zeros(self.m) if none else as_vector(self._flat(self.b, self.m), self.m, "b")
+            self.has_b = not none and bool(self.b.any())
         if "gamma" in given:
-            self.gamma = as_gamma(self._flat(self.gamma, self.d), self.d)
+            self.gamma = as_gamma(self._flat(given["gamma"], self.d), self.d)
+            self.has_ridge = bool(self.gamma[:1].any() if np.ndim(given["gamma"]) == 0 else self.gamma.any())
         if given.keys() & {"A", "B", "penalty"}:
             self.penalty = as_penalty(self.penalty, self.p, "penalty")
         if "w_set" in given:
@@ -206,7 +211,7 @@ class Problem(LossOverRows, Constraint):
         """
         if unknown := inputs.keys() - INPUTS:
             raise TypeError(f"a problem has no input {sorted(unknown)[0]!r}: one of {', '.join(sorted(INPUTS))}")
-        kept = {name for name, needed in DEPENDS_ON.items() if not needed & inputs.keys()} | INPUTS | {"n", "d"}
+        kept = {name for name, needed in DEPENDS_ON.items() if not needed & inputs.keys()} | INPUTS | DERIVED
         other = object.__new__(Problem)
         vars(other).update({name: value for name, value in vars(self).items() if name in kept})
         other._set(**inputs)
@@ -267,13 +272,8 @@ class Problem(LossOverRows, Constraint):
     @functools.cached_property
     def value_at_zero(self) -> float:
         """The objective at w = 0; without the penalty if B does not make v a function of w."""
-        v = -self.b if self.B is None else self._v_of(np.zeros(self.d))
+        v = (-self.b if self.has_b else self.b) if self.B is None else self._v_of(np.zeros(self.d))
         return self.loss_at_zero + (0.0 if v is None else self.penalty_value(v))
-
-    @functools.cached_property
-    def has_ridge(self) -> bool:
-        """Whether some gamma is not 0."""
-        return bool(self.gamma.any())
 
     def ridge_value(self, w: np.ndarray) -> float:
         return 0.5 * float(self.gamma @ (w * w)) if self.has_ridge else 0.0

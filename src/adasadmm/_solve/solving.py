@@ -14,6 +14,7 @@ from ..certificates.objectives import Objectives
 from ..certificates.polish import fuse
 from ..certificates.trace import Certificate, Result, Status, Trace
 from ..checkpoints import Checkpoint, CheckpointError, Keeper, Moment, check_same_form, fingerprint
+from ..linalg.last_products import kept
 from ..penalties import SEPARABLE_SETS
 from ..problem import Problem
 from ..solvers import ALM, Point, Run, Solver, check_fits
@@ -208,13 +209,13 @@ def _result(problem: Problem, run: Run, trace: Trace, status: Status, epochs: fl
     copies: dict[int, np.ndarray] = {}
 
     def copy_of(array: np.ndarray) -> np.ndarray:
-        """One copy of each array: those of a method that does not average are the same."""
-        return copies[id(array)] if id(array) in copies else copies.setdefault(id(array), array.copy())
+        """One copy of each array: those of a method that does not average are the same. None if it is read-only."""
+        return copies[id(array)] if id(array) in copies else copies.setdefault(id(array), kept(array))
 
     return Result(
         w=copy_of(w),
         v=copy_of(v)[:p],
-        theta=theta[:m].copy(),
+        theta=copy_of(theta)[:m],
         w_mean=copy_of(w_mean),
         v_mean=copy_of(v_mean)[:p],
         w_average=copy_of(run.answer),

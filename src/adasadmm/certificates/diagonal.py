@@ -13,107 +13,115 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import compiled
+from .._core.jit import compiled, entry_or, inlined, is_registered
 from ..linalg.matrices import WithIntercept
 from ..linalg.products import largest_entry
 from ..problem import Problem
-from .domains import ROUNDING, into_domain
+from .domains import ROUNDING
 
 __all__ = ["dual_value"]
 
 
 class Equations(NamedTuple):
-    """For each row the x, y, ``c / n`` and gamma, and ``A'theta``; equations hold up to ``rounding``."""
+    """For each row the x, y, ``c / n`` and gamma, w and ``A'theta``; equations hold up to ``rounding``.
+
+    ``s`` counts only where gamma > 0; None stands for the slopes that balance ``A'theta`` and the ridge at w.
+    """
 
     loss: Any
     x: np.ndarray
     y: np.ndarray
     rate: np.ndarray
     gamma: np.ndarray
+    w: np.ndarray
     of_A: np.ndarray
+    s: np.ndarray | None
     rounding: float
 
 
-def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray) -> tuple[float, float] | None:
+def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray | None, theta: np.ndarray) -> tuple[float, float] | None:
     """The dual value at a point near (s, theta), and the norm of ``q + gamma w``; None where there is no closed form.
 
-    The s given here counts only where gamma_j > 0.
+    The s given here counts only where gamma_j > 0. None stands for slopes that balance theta and the ridge at w.
     """
-    x, (X, y, c) = problem.diagonal, problem.rows
+    x = problem.diagonal
     kinds = penalties.L1, penalties.ChainTV, penalties.GroupL2  # norms: phi* is 0 in its domain
     if (
         x is None
         or losses.width(problem.loss) > 1
+        or not all(is_registered(function, problem.loss) for function in (losses.conjugate, losses.domain))
         or problem.w_set is not None
         or problem.B is not None
         or not isinstance(problem.penalty, kinds)
     ):
         return None
-    theta = into_domain(problem, theta)
+    theta = penalties.domain(problem.penalty, theta)
     of_A = problem.last_A_transposed.of(theta)
-    rounding = ROUNDING * largest_entry(theta) * largest_entry(problem.A.data)
-    e = Equations(problem.loss, x, y, c / problem.n, problem.gamma, of_A, rounding)
-    s = s.copy()
-    scale = solve_equations(e, s)
-    if not scale >= 0.0:
-        return None
-    conjugates, ridge, pull, residual = sums(e, s, scale, w)
-    if isinstance(X, WithIntercept):
+    e = Equations(problem.loss, x, problem.rows.y, problem.rates, problem.gamma, w, of_A, s, 0.0)
+    scale, conjugates, ridge, pull, size, residual = sums(e, 1.0)
+    if scale != 1.0:  # perhaps because of rounding errors, whose size takes a while to find
+        e = e._replace(rounding=_rounding(problem, theta))
+        scale, conjugates, ridge, pull, size, residual = sums(e, 1.0)
+        if not scale >= 0.0:
+            return None
+        _, conjugates, ridge, pull, size, residual = sums(e, scale)
+    if isinstance(problem.rows.X, WithIntercept):
         free = pull - scale * of_A[-1]
         if problem.gamma[-1] > 0.0:
             ridge += 0.5 * free * free / problem.gamma[-1]
-        elif abs(free) > max(rounding, ROUNDING * float(e.rate @ np.abs(s))):
+        elif abs(free) > max(_rounding(problem, theta), ROUNDING * size):
             return None
         residual += (free + problem.gamma[-1] * w[-1]) ** 2
-    value = -conjugates - ridge + scale * float(theta @ problem.b)
+    value = -conjugates - ridge + (scale * float(theta @ problem.b) if problem.has_b else 0.0)
     return (value, float(np.sqrt(residual))) if np.isfinite(value) else None
 
 
-@compiled
-def solve_equations(e, s):
-    """Write the s that theta determines, and return by how much s and theta must be scaled down.
+def _rounding(problem: Problem, theta: np.ndarray) -> float:
+    return ROUNDING * largest_entry(theta) * largest_entry(problem.A.data)
 
-    The result is -1 if there is no such factor: an equation without s does not hold, or an s lies on the wrong side of
-    a domain that ends at 0.
+
+@inlined
+def slope_of(e, i):
+    """The s_i that theta determines, and by how much s and theta must be scaled down for its sake.
+
+    The factor is -1 if there is none: an equation without s does not hold, or s lies on the wrong side of a domain that
+    ends at 0.
     """
-    scale = 1.0
-    for i in range(len(s)):
-        low, high = losses.domain(e.loss, e.y[i])
-        pull = e.rate[i] * e.x[i]
-        if e.gamma[i] > 0.0:
-            s[i] = min(max(s[i], low), high)
-            continue
-        if pull == 0.0:
-            s[i] = min(max(0.0, low), high)
-            if abs(e.of_A[i]) > e.rounding:
-                return -1.0
-            continue
-        s[i] = e.of_A[i] / pull
-        end = low if s[i] < low else high
-        if low <= s[i] <= high:
-            continue
-        if abs(pull * (s[i] - end)) <= e.rounding:
-            s[i] = end
-        elif end == 0.0:
-            return -1.0
-        else:
-            scale = min(scale, end / s[i])
-    return scale
+    low, high = losses.domain(e.loss, e.y[i])
+    pull = e.rate[i] * e.x[i]
+    if e.gamma[i] > 0.0:
+        balanced = (e.of_A[i] - e.gamma[i] * e.w[i]) / pull if pull != 0.0 else 0.0
+        return min(max(entry_or(e.s, i, balanced), low), high), 1.0
+    if pull == 0.0:
+        return min(max(0.0, low), high), 1.0 if abs(e.of_A[i]) <= e.rounding else -1.0
+    s = e.of_A[i] / pull
+    if low <= s <= high:
+        return s, 1.0
+    end = low if s < low else high
+    if abs(pull * (s - end)) <= e.rounding:
+        return end, 1.0
+    return s, end / s if end != 0.0 else -1.0
 
 
 @compiled
-def sums(e, s, scale, w):
-    """The mean conjugate and the value of the ridge's conjugate, the sum of the slopes, and ``|q + gamma w|^2``."""
-    conjugates, ridge, total, residual = 0.0, 0.0, 0.0, 0.0
-    for i in range(len(s)):
-        q = -scale * e.of_A[i]
-        if e.rate[i] > 0.0:
+def sums(e, scale):
+    """The least factor of `slope_of`; and with this scale, the mean conjugate and the value of the ridge's conjugate,
+    the sum of the slopes and that of their sizes, and ``|q + gamma w|^2``.
+    """
+    least, conjugates, ridge, total, size, residual = 1.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(len(e.x)):
+        s, factor = slope_of(e, i)
+        least, rate = min(least, factor), e.rate[i]
+        if scale != 1.0:
             low, high = losses.domain(e.loss, e.y[i])
-            slope = min(max(scale * s[i], low), high)
-            conjugates += e.rate[i] * losses.conjugate(e.loss, slope, e.y[i])
-            total += e.rate[i] * slope
-            q += e.rate[i] * e.x[i] * slope
+            s = min(max(scale * s, low), high)
+        q = rate * e.x[i] * s - scale * e.of_A[i]
+        if rate > 0.0:
+            conjugates += rate * losses.conjugate(e.loss, s, e.y[i])
+            total += rate * s
+            size += rate * abs(s)
         if e.gamma[i] > 0.0:
             ridge += 0.5 * q * q / e.gamma[i]
-        residual += (q + e.gamma[i] * w[i]) ** 2
-    return conjugates, ridge, total, residual
+            q += e.gamma[i] * e.w[i]
+        residual += q * q
+    return least, conjugates, ridge, total, size, residual

@@ -33,6 +33,7 @@ from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._constraints import Limits, limits_of
 from ._fitting import Fit
 from ._judged import Judged
+from ._parameters import KnownParameters
 from ._responses import observed, of_column
 from ._structure import Structure, extended
 from ._summary import describe
@@ -78,7 +79,7 @@ def all_or_nothing(
     return guarded
 
 
-class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, BaseEstimator, ABC):
+class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters, ABC):
     """A linear model with structured coefficients; subclasses define the structure in ``_structure``."""
 
     loss: LossLike

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from .. import losses
-from ..linalg.matrices import CSR, UNSIGNED, index_type
+from ..linalg.matrices import CSR, UNSIGNED, all_finite, index_type
 from ..losses import Gamma, NegativeBinomial, Poisson, Squared, Tweedie
 from ..losses.offsets import OF_RESIDUAL
 
@@ -20,6 +20,7 @@ __all__ = [
     "as_weights",
     "check_attained",
     "check_pixels",
+    "is_observed",
     "selection",
     "series_of",
     "shifts_of",
@@ -119,12 +120,18 @@ def shifts_of(offset: npt.ArrayLike | None, observed: np.ndarray) -> np.ndarray 
     return array
 
 
+def is_observed(given: Series) -> np.ndarray:
+    """Whether a target is neither missing nor of weight 0."""
+    there = ~np.isnan(given.y)
+    return there if given.weight is None else there & (given.weight > 0.0)
+
+
 def series_of(observed: Series, loss: Any) -> Series:
     """The observations in the order of their times, without missing ones and those of weight 0."""
-    keep = ~np.isnan(observed.y)
-    if observed.weight is not None:
-        keep &= observed.weight > 0.0
-    series = observed if keep.all() else observed.at(keep)
+    series = observed
+    if observed.weight is not None or not all_finite(observed.y):
+        keep = is_observed(observed)
+        series = observed if keep.all() else observed.at(keep)
     if len(series.y) == 0:
         raise ValueError("y has no observed target: every one is NaN or has a weight of 0")
     if series.offset is not None and isinstance(loss, OF_RESIDUAL):

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -29,6 +28,7 @@ from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import Solver
 from ._judged import Judged, Judgement
 from ._null_model import null_unless_better
+from ._parameters import KnownParameters
 from ._types import LossLike, SolverLike
 
 __all__ = ["FUSED", "Outcome", "SignalModel", "response"]
@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
         return Judgement(self.result.run.problem, self.result.w_average, apart, merged=merged)
 
 
-class SignalModel(Judged, BaseEstimator, ABC):
+class SignalModel(Judged, KnownParameters, ABC):
     """A model with a coefficient for each time or pixel, and a penalty of their differences."""
 
     alpha: float | None

@@ -22,7 +22,17 @@ from ._base import all_or_nothing, keep_parameters
 from ._curves import Curve
 from ._fitting import as_loss
 from ._predicting import explained_deviance, has_deviance
-from ._series import Series, as_targets, as_times, as_weights, check_attained, selection, series_of, shifts_of
+from ._series import (
+    Series,
+    as_targets,
+    as_times,
+    as_weights,
+    check_attained,
+    is_observed,
+    selection,
+    series_of,
+    shifts_of,
+)
 from ._signals import FUSED, Outcome, SignalModel, response
 from ._types import LossLike, SolverLike
 
@@ -214,8 +224,8 @@ class TrendFilter(RegressorMixin, SignalModel):
                 "a polynomial of this degree is not determined"
             )
         check_attained(series.y, loss, self.l2)
-        there = ~np.isnan(target) if whole.weight is None else ~np.isnan(target) & (whole.weight > 0.0)
-        return Observed(given, series, merged=int(np.count_nonzero(there)) > len(series.y))
+        there = len(target) if len(target) == len(series.y) else np.count_nonzero(is_observed(whole))
+        return Observed(given, series, merged=bool(there > len(series.y)))
 
     def _set_curve(self, observed: Observed, outcome: Outcome) -> None:
         """The fitted curve, and its values at all times."""
@@ -224,7 +234,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         self._curve = Curve(series.times, values, breaks, int(self.order))
         missing = len(given) != len(series.y) or series.node is not None
         self.times_ = np.unique(given) if missing else series.times
-        self.coef_ = self._curve.at(self.times_) if len(self.times_) > len(values) else values
+        self.coef_ = self._curve.at(self.times_) if len(self.times_) > len(values) else values.copy()
         self.n_features_in_ = 1
 
     def _unit(self, series: Series) -> float:
@@ -345,7 +355,8 @@ def _as_given(
 ) -> Series:
     """Times, targets, weights and offsets as they were given, and checked."""
     check_consistent_length(t, y)
-    return Series(t, y, as_weights(sample_weight, y.shape), shifts_of(offset, ~np.isnan(y)))
+    shifts = None if offset is None else shifts_of(offset, ~np.isnan(y))
+    return Series(t, y, as_weights(sample_weight, y.shape), shifts)
 
 
 def _as_column(y: np.ndarray) -> np.ndarray:

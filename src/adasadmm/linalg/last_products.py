@@ -9,7 +9,7 @@ import numpy as np
 from . import products
 from .matrices import Rows
 
-__all__ = ["LastProducts", "LastTransposedProduct", "kept"]
+__all__ = ["LastProducts", "LastTransposedProduct", "frozen", "kept"]
 
 Product = Callable[[np.ndarray, np.ndarray], object]
 
@@ -79,6 +79,13 @@ class LastTransposedProduct:
                 self._product(x, out)
             self._known = known = (kept(x), out)
         return known[1]
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """A read-only copy; zeros are not copied, since the memory of new ones is not even touched."""
+    copy = array.copy() if array.any() else np.zeros(array.shape)
+    copy.setflags(write=False)
+    return copy
 
 
 def kept(array: np.ndarray) -> np.ndarray:

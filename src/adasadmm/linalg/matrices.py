@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .._core.jit import compiled
 from .streamed import After, Rider, Streamed
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Rows",
     "Streamed",
     "WithIntercept",
+    "all_finite",
     "as_csr",
     "as_part",
     "as_rows",
@@ -207,13 +209,22 @@ def diagonal_of(M: Rows) -> np.ndarray | None:
 
 def _sparse_diagonal(M: CSR) -> np.ndarray | None:
     n = M.columns
-    if len(M.data) == n and M.indptr[-1] == n and np.array_equal(M.indices, np.arange(n, dtype=M.indices.dtype)):
-        return M.data if np.array_equal(M.indptr, np.arange(n + 1, dtype=M.indptr.dtype)) else None
+    if len(M.data) == n and has_diagonal_pattern(M):
+        return M.data
     if len(M.data) > n or (np.repeat(np.arange(n), np.diff(M.indptr)) != M.indices).any():
         return None
     diagonal = np.zeros(n)
     diagonal[M.indices] = M.data
     return diagonal
+
+
+@compiled
+def has_diagonal_pattern(M):
+    """Whether row i of a square matrix with n entries has one of them, in column i."""
+    for i in range(M.columns):
+        if M.indptr[i + 1] != i + 1 or M.indices[i] != i:
+            return False
+    return True
 
 
 def as_rows(matrix: Any, name: str = "X") -> Rows:
@@ -314,10 +325,15 @@ def _plain(array: Any, dtype: type, name: str) -> np.ndarray:
         raise ValueError(f"{name} must hold numbers: {error}") from None
 
 
-def _finite(array: np.ndarray, name: str) -> np.ndarray:
+def all_finite(array: np.ndarray) -> bool:
+    """Whether no entry is infinite or NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         likely = np.isfinite(array.sum())  # the common case without a temporary boolean array
-    if not likely and not np.isfinite(array).all():
+    return bool(likely or np.isfinite(array).all())
+
+
+def _finite(array: np.ndarray, name: str) -> np.ndarray:
+    if not all_finite(array):
         place = np.unravel_index(np.flatnonzero(~np.isfinite(array))[0], array.shape)
         raise ValueError(f"{name} must be finite, got {array[place]} at position {tuple(int(i) for i in place)}")
     return array

@@ -22,16 +22,25 @@ class Paths(NamedTuple):
 
     Attributes
     ----------
-    order : ndarray of shape (nodes,)
-    rows, weights : ndarray of shape (nodes - 1,)
+    order : ndarray of shape (nodes,), or empty where natural
+    rows, weights : ndarray of shape (nodes - 1,); rows is empty where natural
     natural : bool
         The order of the nodes and of the rows is 0, 1, 2, ...
+    even : bool
+        All weights are 1, and the order is natural.
     """
 
     order: np.ndarray
     rows: np.ndarray
     weights: np.ndarray
-    natural: bool
+    natural: bool = False
+    even: bool = False
+
+    @classmethod
+    def along(cls, weights: np.ndarray, even: bool) -> Paths:
+        """A single path with these weights, in the natural order."""
+        none = np.empty(0, np.int64)
+        return cls(none, none, weights, True, even)
 
     def differences(self, w: np.ndarray, out: np.ndarray) -> None:
         """``out = A w`` where the order is natural."""
@@ -47,27 +56,29 @@ def paths_of(A: CSR) -> Paths | None:
     m, d = A.shape
     if m >= d or len(A.data) != 2 * m:  # paths have fewer edges than nodes; most other matrices end here
         return None
-    weights = np.zeros(d - 1)
-    natural = is_natural(A, weights)
+    weights = np.empty(d - 1)
+    natural, even = is_natural(A, weights)
     if natural:
-        return Paths(np.arange(d), np.arange(d - 1), weights, True)
+        return Paths.along(weights, even)
     order, rows = np.empty(d, np.int64), np.full(d - 1, NONE)
     weights[:] = 0.0
     found = walk(A, order, rows, weights)
-    return Paths(order, rows, weights, False) if found else None
+    return Paths(order, rows, weights) if found else None
 
 
 @compiled
 def is_natural(A, weights):
-    """Whether row k is a difference of the columns k and k + 1, for all columns; their weights."""
+    """Whether row k is a difference of the columns k and k + 1, for all columns, and whether all weights are 1."""
+    even = True
     if len(A.indptr) != A.columns:
-        return False
+        return False, False
     for k in range(A.columns - 1):
-        p = A.indptr[k]
+        p = 2 * k
         if A.indptr[k + 1] != p + 2 or A.indices[p] != k or A.indices[p + 1] != k + 1 or A.data[p] != -A.data[p + 1]:
-            return False
+            return False, False
         weights[k] = A.data[p]
-    return True
+        even &= A.data[p] == 1.0
+    return True, even
 
 
 @compiled

@@ -33,6 +33,7 @@ from ._generic import (  # noqa: F401
     derivatives,
     domain,
     has_log_link,
+    largest_curvature,
     pieces,
     prox,
     second,
@@ -43,7 +44,7 @@ from ._generic import (  # noqa: F401
     value,
     width,
 )
-from ._sums import all_slopes, clip_to_domain, entries, mean_conjugate, mean_value  # noqa: F401
+from ._sums import all_slopes, clip_to_domain, entries, levels, mean_conjugate, mean_value  # noqa: F401
 
 # The built-in losses: estimators and the command line take each of them by its name.
 from .log_link import Gamma as Gamma, NegativeBinomial as NegativeBinomial, Poisson as Poisson, Tweedie as Tweedie

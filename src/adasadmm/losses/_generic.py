@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._core.jit import compiled, generic, inlined
+from .._core.jit import compiled, generic, inlined, unwrapped
 
 NEWTON_STEPS = 100  # a cap: Newton's method in a prox needs about 5, and one more for each factor e of a bad start
 
@@ -198,6 +198,12 @@ def curvatures(loss, y: np.ndarray) -> np.ndarray:
         return np.full(len(y), float(implementation(loss)))
     k = width(loss)
     return np.repeat([float(implementation(loss, target)) for target in (y if k == 1 else y.reshape(-1, k))], k)
+
+
+def largest_curvature(loss, y: np.ndarray) -> float:
+    """The largest second derivative for any of these targets."""
+    is_constant = _number_of_parameters(curvature.dispatch(type(unwrapped(loss)))) == 1
+    return float(np.max(curvatures(loss, y[:1] if is_constant else y)))
 
 
 @functools.cache

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .._core.jit import compiled
+from .._core.jit import compiled, is_registered
 from . import vectors
 from ._generic import conjugate, domain, slope, value, width
 
-__all__ = ["all_slopes", "clip_to_domain", "entries", "mean_conjugate", "mean_value"]
+__all__ = ["all_slopes", "clip_to_domain", "entries", "levels", "mean_conjugate", "mean_value"]
 
 
 def mean_value(loss: Any, z: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
@@ -32,6 +32,18 @@ def mean_conjugate(loss: Any, s: np.ndarray, y: np.ndarray, c: np.ndarray) -> fl
     """``1/n sum_i c_i loss*(s_i, y_i)``."""
     k = width(loss)
     return mean_of_conjugates(loss, s, y, c) if k == 1 else vectors.mean_conjugate(loss, s, y, c, k)
+
+
+def levels(loss: Any, y: np.ndarray, c: np.ndarray) -> tuple[float, float]:
+    """The mean loss where all predictions are 0, and the least possible one: ``inf_z loss(z) = -loss*(0)``.
+
+    The least loss of a loss without a conjugate counts as 0.
+    """
+    has_least = is_registered(conjugate, loss)
+    if width(loss) == 1 and has_least:
+        return levels_of_numbers(loss, y, c)
+    zero = np.zeros(len(y))
+    return mean_value(loss, zero, y, c), -mean_conjugate(loss, zero, y, c) if has_least else 0.0
 
 
 def clip_to_domain(loss: Any, s: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
@@ -75,6 +87,16 @@ def mean_of_conjugates(loss, s, y, c):
     for i in range(len(s)):
         total += c[i] * conjugate(loss, s[i], y[i])
     return total / len(s)
+
+
+@compiled
+def levels_of_numbers(loss, y, c):
+    at_zero, least = 0.0, 0.0
+    for i in range(len(y)):
+        if c[i] > 0.0:
+            at_zero += c[i] * value(loss, 0.0, y[i])
+            least -= c[i] * conjugate(loss, 0.0, y[i])
+    return at_zero / len(y), least / len(y)
 
 
 @compiled

@@ -27,6 +27,7 @@ class Constraint:
     A: CSR
     B: CSR | None  # None: -I
     b: np.ndarray
+    has_b: bool  # whether some entry of b is not 0
 
     @property
     def m(self) -> int:
@@ -88,7 +89,7 @@ class Constraint:
         if not self.determines_v:
             return None
         rhs = self.last_A_products.of(w)
-        if self.b.any():
+        if self.has_b:
             rhs = rhs - self.b
         return rhs if self.B is None else -(self._inverse_B @ rhs)
 

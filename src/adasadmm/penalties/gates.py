@@ -23,10 +23,11 @@ _tried: set[tuple] = set()
 def as_gamma(gamma: Any, d: int) -> np.ndarray:
     if gamma is None or isinstance(gamma, str):
         raise ValueError(f"gamma must be a number or {d} numbers, got {gamma!r}")
-    gamma = np.full(d, float(gamma)) if np.ndim(gamma) == 0 else as_vector(gamma, d, "gamma")
-    if not np.isfinite(gamma).all() or (gamma < 0.0).any():
-        raise ValueError(f"gamma must be >= 0 and finite, got {gamma.min()}")
-    return gamma
+    one = np.ndim(gamma) == 0
+    values = np.full(1, float(gamma)) if one else as_vector(gamma, d, "gamma")
+    if not np.isfinite(values).all() or (values < 0.0).any():
+        raise ValueError(f"gamma must be >= 0 and finite, got {values.min()}")
+    return np.full(d, values[0]) if one else values
 
 
 def as_penalty(penalty: Any, p: int, name: str) -> Any:

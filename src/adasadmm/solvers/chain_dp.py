@@ -8,6 +8,7 @@ losses plus the penalty itself. A line search makes sure that the objective fall
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ from .. import losses, penalties
 from .._core.jit import compiled, is_registered, unwrapped
 from ..linalg.chain import chain_multipliers, fused_chain
 from ..linalg.chain_pieces import fused_pieces, pieces_multipliers
+from ..linalg.last_products import frozen
 from ..linalg.matrices import WithIntercept
 from ..linalg.paths import Paths
 from ..problem import Problem
@@ -92,7 +94,7 @@ def chain_of(problem: Problem) -> Paths | None:
     d = problem.d
     if problem.A.shape[0] != d or not _is_identity(problem.A):
         return None
-    return Paths(np.arange(d), np.arange(d - 1), np.ones(d - 1), True)
+    return Paths.along(np.ones(d - 1), even=True)
 
 
 def _is_identity(A: Any) -> bool:
@@ -102,14 +104,23 @@ def _is_identity(A: Any) -> bool:
 
 
 class Chain:
-    """The penalty along the paths of a problem: ``edges`` are its weights, in the order of the walk."""
+    """The penalty along the paths of a problem."""
 
     def __init__(self, problem: Problem) -> None:
-        paths, limits = chain_of(problem), limits_of(problem)
+        paths = chain_of(problem)
         assert paths is not None
         self.problem, self.paths = problem, paths
-        at = slice(None) if paths.natural else paths.rows
-        self.edges = np.abs(paths.weights) * (limits[at] if len(limits) else 0.0)
+
+    @functools.cached_property
+    def edges(self) -> np.ndarray:
+        """The weights of the edges, in the order of the walk."""
+        limits, at = limits_of(self.problem), slice(None) if self.paths.natural else self.paths.rows
+        return np.abs(self.paths.weights) * (limits[at] if len(limits) else 0.0)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all nodes are one path, in their order, with equal edges."""
+        return self.paths.even and self.problem.penalty.weights is None
 
     def solve(self, h: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The w that minimises ``sum_i h_i (w_i - t_i)^2 / 2`` plus the penalty, and theta, in the problem's order."""
@@ -124,7 +135,7 @@ class Chain:
         if isinstance(self.problem.penalty, penalties.ChainTV):
             return w, np.diff(multipliers, prepend=0.0, append=0.0)
         if paths.natural:
-            return w, multipliers / paths.weights
+            return w, multipliers if paths.even else multipliers / paths.weights
         ordered, theta, tied = np.empty_like(w), np.zeros(self.problem.m), paths.rows >= 0
         ordered[paths.order] = w
         theta[paths.rows[tied]] = multipliers[tied] / paths.weights[tied]
@@ -136,8 +147,8 @@ class ChainMethod:
 
     def __init__(self, problem: Problem, start: Point) -> None:
         self.problem, self.chain = problem, Chain(problem)
-        self.paths, self.edges = self.chain.paths, self.chain.edges
-        self.w, self.theta = start.w.copy(), start.theta.copy()
+        self.paths = self.chain.paths
+        self.w, self.theta = frozen(start.w), frozen(start.theta)
         has_intercept = isinstance(problem.rows.X, WithIntercept)
         self.nodes = _in_order(nodes_of(problem), self.paths, has_intercept)
         self.searches = has_intercept and not _is_redundant(self.nodes)
@@ -164,15 +175,36 @@ class ChainMethod:
     def _solved(self, shift: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The best w for this intercept, and the multipliers of the edges."""
         if isinstance(self.nodes.loss, losses.Squared):
-            h, t = np.empty((2, len(start)))
-            quadratic(self.nodes, shift, h, t)
-            w = fused_chain(h, t, self.edges)
-            return w, chain_multipliers(h, t, self.edges, w)
+            h, t, edges = self._quadratic(shift)
+            w = fused_chain(h, t, edges)
+            return w, chain_multipliers(h, t, edges, w)
+        edges = self.chain.edges
         if is_registered(losses.pieces, self.nodes.loss):
             pieces = pieces_of(self.nodes, shift)
-            w = fused_pieces(pieces, self.edges)
-            return w, pieces_multipliers(pieces, self.edges, w)
-        return newton(self.nodes, shift, self.edges, start)
+            w = fused_pieces(pieces, edges)
+            return w, pieces_multipliers(pieces, edges, w)
+        return newton(self.nodes, shift, edges, start)
+
+    def _quadratic(self, shift: float) -> tuple[Any, np.ndarray, Any]:
+        """The squared losses as ``h_i (w_i - t_i)^2 / 2``, and the weights of the edges.
+
+        Where X = I and all weights are equal, they are numbers, and t is y itself: arrays of them would cost as much
+        time as a good part of the dynamic programme.
+        """
+        if shift == 0.0 and self.chain.is_even and are_plain(self.nodes):
+            return float(self.nodes.rate[0]), self.nodes.y, self.problem.penalty.nu
+        h, t = np.empty((2, len(self.nodes.x)))
+        quadratic(self.nodes, shift, h, t)
+        return h, t, self.chain.edges
+
+
+@compiled
+def are_plain(nodes):
+    """Whether x is 1, gamma is 0, and the rate is the same positive number everywhere."""
+    for i in range(len(nodes.x)):
+        if nodes.x[i] != 1.0 or nodes.gamma[i] != 0.0 or nodes.rate[i] != nodes.rate[0]:
+            return False
+    return nodes.rate[0] > 0.0
 
 
 def _in_order(nodes: Nodes, paths: Paths, has_intercept: bool) -> Nodes:

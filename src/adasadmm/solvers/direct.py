@@ -14,11 +14,12 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import compiled, is_registered
-from ..certificates import BestDual, duality
+from ..certificates import BestDual, diagonal, duality
+from ..certificates.duality import Dual
 from ..certificates.trace import Certificate
 from ..linalg.chain_pieces import Pieces
-from ..linalg.last_products import kept
-from ..linalg.matrices import WithIntercept
+from ..linalg.last_products import frozen, kept
+from ..linalg.matrices import WithIntercept, all_finite
 from ..problem import Problem
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .work import Iterations, Work
@@ -52,11 +53,11 @@ class Nodes(NamedTuple):
 
 
 def nodes_of(problem: Problem) -> Nodes:
-    x, (_, y, c) = problem.diagonal, problem.rows
+    x, y = problem.diagonal, problem.rows.y
     assert x is not None
     curved = is_registered(losses.curvature, problem.loss)
-    flat = float(np.max(losses.curvatures(problem.loss, y))) if curved else 1.0
-    return Nodes(problem.loss, x, y, c / problem.n, problem.gamma[: problem.n], flat)
+    flat = losses.largest_curvature(problem.loss, y) if curved else 1.0
+    return Nodes(problem.loss, x, y, problem.rates, problem.gamma[: problem.n], flat)
 
 
 def why_not(problem: Problem) -> str:
@@ -65,7 +66,7 @@ def why_not(problem: Problem) -> str:
         return "the rows are not in memory"
     if problem.diagonal is None:
         return f"X, of shape {problem.rows.X.shape}, is not diagonal"
-    if problem.B is not None or problem.b.any():
+    if problem.B is not None or problem.has_b:
         return "B is not -I, or b is not 0"
     if problem.w_set is not None or problem.w_copy is not None:
         return "w has a set"
@@ -174,7 +175,7 @@ class DirectRun(Run):
 
     def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
         self.problem, self.solver, self.method = problem, solver, method
-        self.v = problem.last_A_products.of(method.w) if method.w.any() else np.zeros(problem.m)
+        self.v = problem.last_A_products.of(method.w) if method.w.any() else frozen(np.zeros(problem.m))
         self.iteration, self.best_dual = 0, BestDual()
 
     def advance(self, work: Work) -> None:
@@ -185,7 +186,7 @@ class DirectRun(Run):
         self.v = self.problem.last_A_products.of(self.method.w)
 
     def is_finite(self) -> bool:
-        return bool(np.isfinite(self.method.w).all() and np.isfinite(self.method.theta).all())
+        return all_finite(self.method.w) and all_finite(self.method.theta)
 
     @property
     def point(self) -> Point:
@@ -204,6 +205,11 @@ class DirectRun(Run):
         found = self.certify()
         return Monitor(self.iteration, objective=found.primal, primal_residual=found.primal_residual)
 
+    @property
+    def slopes(self) -> np.ndarray | None:
+        """Slopes of the losses that the method knows; None if they are those of `dual_point`."""
+        return None
+
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         """The slopes with which each node is in balance; at a kink of a loss, the slope at w alone would not tell."""
         n, theta = self.problem.n, self.method.theta
@@ -214,10 +220,10 @@ class DirectRun(Run):
     def certify(self) -> Certificate:
         def compute() -> Certificate:
             problem, w = self.problem, self.method.w
-            slopes, theta = self.dual_point()
             primal = problem.loss_at(w)[0] + problem.ridge_value(w)
             primal += problem.penalty_value(problem.last_A_products.of(w))
-            dual = duality.dual_value(problem, w, slopes, theta)
+            closed_form = diagonal.dual_value(problem, w, self.slopes, self.method.theta)
+            dual = duality.dual_value(problem, w, *self.dual_point()) if closed_form is None else Dual(*closed_form)
             gap = duality.relative_gap(problem, primal, dual.value)
             return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import losses
-from .._core.jit import is_registered
 from ..linalg import products
 from ._summary import Summary
 from .blocks import Block
@@ -42,7 +41,7 @@ def requested_losses(block: Block, remembered: dict, request: Request) -> np.nda
 
 def loss_levels(block: Block, remembered: dict, loss: Any, n: int) -> np.ndarray:
     """The contribution of one block to the mean loss at w = 0, and to the least possible mean loss."""
-    return len(block.y) / n * _levels(loss, block.y, block.c)
+    return len(block.y) / n * np.array(losses.levels(loss, block.y, block.c))
 
 
 def levels_of_labels(summary: Summary, loss: Any) -> np.ndarray | None:
@@ -51,15 +50,9 @@ def levels_of_labels(summary: Summary, loss: Any) -> np.ndarray | None:
         return None
     weight, k = np.array([total for _, total in summary.labels.values()]), losses.width(loss)
     y, c = np.array(list(summary.labels), dtype=np.float64), weight * len(weight) / weight.sum()
-    return _levels(loss, y, c) if k == 1 else _levels(loss, losses.targets(loss, y).reshape(-1), np.repeat(k * c, k))
-
-
-def _levels(loss: Any, y: np.ndarray, c: np.ndarray) -> np.ndarray:
-    zero = np.zeros(len(y))
-    at_zero, least = float(losses.mean_value(loss, zero, y, c)), 0.0
-    if is_registered(losses.conjugate, loss):  # inf_z loss(z) = -loss*(0)
-        least = -float(losses.mean_conjugate(loss, zero, y, c))
-    return np.array([at_zero, least])
+    if k > 1:
+        y, c = losses.targets(loss, y).reshape(-1), np.repeat(k * c, k)
+    return np.array(losses.levels(loss, y, c))
 
 
 class StreamedLosses:

@@ -51,17 +51,24 @@ def as_block(
     if y is None:
         raise ValueError("y is missing: give one target for each row of X")
     outputs = outputs_of(loss, y)
-    weight = _flat(np.ones(n) if sample_weight is None else sample_weight, n, outputs, "sample_weight")
-    if (weight < 0.0).any():
-        raise ValueError(f"sample_weight must be >= 0, got {weight.min()}")
-    if not weight.any():
-        raise ValueError("sample_weight must not be 0 for all rows")
     if losses.width(loss) > 1 and np.ndim(y) == 1:
         y = losses.targets(loss, as_vector(y, n, "y"))
     both = _flat(y, n, outputs, "y")
     if offset is not None:
         both = losses.targets_with_offset(loss, both, _flat(offset, n, outputs, "offset"))
-    return Block(repeated(rows, outputs), both, weight * (outputs / weight.mean()))
+    return Block(repeated(rows, outputs), both, _as_weights(sample_weight, n, outputs))
+
+
+def _as_weights(sample_weight: ArrayLike | None, n: int, outputs: int) -> np.ndarray:
+    """Checked weights of all predictions, with the number of outputs as their mean."""
+    if sample_weight is None:
+        return np.full(n * outputs, float(outputs))
+    weight = _flat(sample_weight, n, outputs, "sample_weight")
+    if (weight < 0.0).any():
+        raise ValueError(f"sample_weight must be >= 0, got {weight.min()}")
+    if not weight.any():
+        raise ValueError("sample_weight must not be 0 for all rows")
+    return weight * (outputs / weight.mean())
 
 
 def outputs_of(loss: Loss, y: ArrayLike) -> int:

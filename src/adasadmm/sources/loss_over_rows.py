@@ -175,6 +175,11 @@ class LossOverRows:
         return blocks.first_of_source(self.source, self.loss)
 
     @functools.cached_property
+    def rates(self) -> np.ndarray:
+        """``c / n``, the weight of each loss of rows in memory in the mean."""
+        return self.rows.c / self.n
+
+    @functools.cached_property
     def diagonal(self) -> np.ndarray | None:
         """The diagonal of X (without its intercept) if X is square and diagonal, else None."""
         return None if self.source is not None else matrices.diagonal_of(self.rows.X)
