@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
-from adasadmm import ADMM, L1, Quantile, TrendFilter, load_model, save_model
+from adasadmm import ADMM, L1, BandedIPM, Quantile, TrendFilter, load_model, save_model
 from adasadmm.estimators._curves import Curve
 from adasadmm.registry import LOSSES
 
@@ -373,3 +373,24 @@ def test_a_polynomial_is_fitted_without_a_warning(alpha, recwarn):
     assert not recwarn.list
     np.testing.assert_allclose(model.coef_, y, atol=1e-6)
     assert model.n_pieces_ == 1
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-2, 1.0])
+def test_a_cubic_trend_at_close_times_is_proved(alpha):
+    """Times a thousandth of the median distance apart make the first factor of Newton's system useless."""
+    rng = np.random.default_rng(0)
+    t = np.sort(rng.uniform(0.0, 10.0, 300))
+    y = np.sin(t) + 0.3 * rng.normal(size=300)
+    model = TrendFilter(3, alpha, tol=1e-5).fit(t, y)
+    assert isinstance(model.solver_, BandedIPM)
+    assert model.dual_gap_ <= 1e-5
+
+
+@pytest.mark.parametrize(("is_even", "order", "part"), [(True, 3, 1e-4), (False, 2, 1e-6)])
+def test_a_very_weak_penalty_on_a_flat_loss_is_proved(is_even, order, part):
+    """Labels are nearly separated: second derivatives of the loss fall below 1e-15 of the largest one."""
+    rng, even = np.random.default_rng(0), np.linspace(0.0, 10.0, 200)
+    uneven = np.sort(rng.uniform(0.0, 10.0, 200))
+    t, y = even if is_even else uneven, np.sign(np.sin(even) + rng.logistic(size=200))
+    model = TrendFilter(order, part * np.median(np.diff(t)) ** order / 200, "logistic").fit(t, y)
+    assert model.dual_gap_ <= model.tol

@@ -19,9 +19,9 @@ from ..certificates.trace import Certificate
 from ..linalg import banded
 from ..linalg.matrices import CSR, Dense, to_scipy
 from ..problem import Problem
-from . import banded_steps as steps, ipm_steps
+from . import banded_steps as steps
 from .banded_edges import KEPT, T, edges_of
-from .banded_rows import rows_of
+from .banded_rows import Now, rows_of
 from .base import Point, Run, Slopes, Solver
 from .box_terms import loss_pieces
 from .direct import DirectRun, limits_of, refuse
@@ -83,7 +83,7 @@ class BandedIPM(Solver):
         """Why the method cannot solve a problem; empty if it can."""
         if problem.source is not None:
             return "the rows are not in memory"
-        if problem.B is not None or problem.b.any():
+        if problem.B is not None or problem.has_b:
             return "B is not -I, or b is not 0"
         if problem.w_set is not None or problem.w_copy is not None:
             return "w has a set"
@@ -116,6 +116,8 @@ def entries_of(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
 class BandedMethod:
     """The iterations. ``zero`` tells where ``A w`` is to be 0, ``exact`` whether it is, and ``s`` are slopes."""
 
+    now: Now
+
     def __init__(self, problem: Problem, start: Point) -> None:
         self.problem = problem
         self.w, self.theta = start.w.copy(), start.theta.copy()
@@ -132,13 +134,13 @@ class BandedMethod:
         self._begin()
         least, ago = math.inf, 0
         for _ in range(MOST_ITERATIONS):
-            self._move(self._direction())
-            estimate = (self.gap + self.off) / self.excess
+            self.now = self.rows.iterate(self.saddle, self.E, self.W, self.now)
+            estimate = (self.now.gap + self.now.off) / self._excess
             ago = 0 if estimate < PROGRESS * least else ago + 1
             if estimate < least:
                 least = estimate
                 self._keep()
-            at_floor = self.gap < FLOOR * self.off and least < SMALL
+            at_floor = self.now.gap < FLOOR * self.now.off and least < SMALL
             if not CONVERGED < estimate < math.inf or ago > (AT_FLOOR if at_floor else PATIENCE):
                 break
         self._end()
@@ -151,36 +153,18 @@ class BandedMethod:
         assert entries is not None
         assert problem.bands is not None
         self.rows, self.saddle = rows_of(problem, *entries), banded.saddle_of(problem.bands)
-        self.depth, self.damping = units.depth or 1.0, 0.0
-        self.gap, self.ends = self.rows.first_gap * self.depth, self.rows.ends + 2.0 * problem.m
-        self.E = edges_of(limits_of(problem), self.gap / self.ends)
+        self.depth = units.depth or 1.0
+        mean = self.rows.first_gap * self.depth / (self.rows.ends + 2.0 * problem.m)
+        self.E = edges_of(limits_of(problem), mean)
         self.best = self.E[KEPT].copy()
         self.W = steps.unknowns_of(problem.gamma, SMALL_PART * units.reach_of_w, units.curvature)
-        self.rows.start(self.gap / self.ends, units)
-        self._move(0.0)
+        self.rows.start(mean, units)
+        self.now = self.rows.stay(self.saddle, self.E, self.W)
 
-    def _direction(self) -> float:
-        """Predictor and corrector, with one factorisation; returns the length of the step."""
-        rows, parts = self.rows, (self.saddle, self.E, self.W)
-        rows.assemble(self.W, self.saddle.H, 0.0, self.damping)
-        if not rows.ends:  # the loss has no terms
-            return min(1.0, ipm_steps.TO_BOUNDARY * steps.direction(*parts, self.gap, self.off, self.ends))
-        most, linear, square = steps.predict(*parts)
-        length = min(1.0, most, rows.turn(self.W, 0.0))
-        after = self.gap + length * (linear + length * square) + rows.after(length)
-        mean = ipm_steps.sum_aimed_at(self.gap, after, length, self.off) / self.ends
-        rows.assemble(self.W, self.saddle.H, mean, self.damping)
-        most = steps.correct(*parts, mean, self.gap)
-        return min(1.0, ipm_steps.TO_BOUNDARY * min(most, rows.turn(self.W, mean)))
-
-    def _move(self, most: float) -> None:
-        """A step of at most this length; also what the conditions but complementarity may cost then."""
-        length, of_rows = self.rows.move(self.W, self.gap, most)
-        of_edges, apart, value = steps.move(self.saddle, self.E, self.W, length)
-        loss, self.off = self.rows.follow(self.W)
-        self.gap, self.off = of_rows + of_edges, self.off + apart
-        self.damping = ipm_steps.damped(self.damping, length, most)
-        self.excess = max(loss + value - self.problem.least_loss, TINY * self.depth)
+    @property
+    def _excess(self) -> float:
+        """The objective above the least possible loss, which the gap is relative to."""
+        return max(self.now.value - self.problem.least_loss, TINY * self.depth)
 
     def _keep(self) -> None:
         self.w[:], self.best[:], self.s[:] = self.W[steps.VALUE], self.E[KEPT], self.rows.entries.slopes
@@ -194,10 +178,10 @@ class BandedMethod:
 
     def _fuse(self, part: float) -> None:
         """Make ``A w`` 0 up to rounding where it is to be 0, unless that costs more than about the gap."""
-        before = self.excess
+        before = self._excess
         steps.fuse(self.saddle, self.E, self.W, self.zero)
-        self._move(0.0)
-        if self.excess <= (1.0 + 2.0 * part) * before:
+        self.now = self.rows.stay(self.saddle, self.E, self.W)
+        if self._excess <= (1.0 + 2.0 * part) * before:
             self.w[:], self.exact[0] = self.W[steps.VALUE], 1.0
 
 
@@ -209,6 +193,10 @@ class BandedRun(DirectRun):
     def advance(self, work: Work) -> None:
         super().advance(work)
         self.v = np.where(self.method.zero, 0.0, self.v)
+
+    @property
+    def slopes(self) -> np.ndarray:
+        return self.method.s
 
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         return self.method.s, self.method.theta

@@ -13,11 +13,12 @@ from ..linalg import banded
 from . import banded_edges as edges, ipm_steps as steps
 from .banded_edges import DT, LEFT, LIMIT, MORE, P, Q, T, U
 
-__all__ = ["correct", "direction", "find_zeros", "fuse", "move", "predict", "unknowns_of"]
+__all__ = ["NO_LENGTH", "correct", "direction", "find_zeros", "fuse", "move", "predict", "unknowns_of"]
 
 REFINEMENTS = 3  # with one factor
 REFINED = 1e-3  # of complementarity: what rounding errors of a direction may cost
 NO_WEIGHT, ALMOST_RIGID = 1e100, 1e-6
+NO_LENGTH = -1.0
 
 # w and its direction; the right-hand side of Newton's system; the gradient of the Lagrangian; the ridge; the sizes that
 # coordinates at least count as; roughly, their second derivatives; what a solution leaves, and a correction.
@@ -44,29 +45,30 @@ def predict(saddle, E, W):
 def correct(saddle, E, W, mean, gap):
     """The corrector, which aims at this mean complementarity; its sum is ``gap`` now.
 
-    Returns the length of the step to the boundary.
+    Returns the length of the step to the boundary; NO_LENGTH if the factor is too inaccurate. The next one will be that
+    of the whole system, for the predictor as well, whose products are as inaccurate as the factor was.
     """
-    enough = REFINED * gap
     edges.aim(E, mean)
-    for _ in range(2):
-        banded.solve(saddle, W[F], E[edges.G], W[DW], E[DT])
-        if refined(saddle, E, W, enough) or saddle.is_whole[0]:
-            break
-        saddle.is_whole[0] = True  # the other factor
-        banded.factor(saddle)
+    banded.solve(saddle, W[F], E[edges.G], W[DW], E[DT])
+    if not refined(saddle, E, W, REFINED * gap) and not saddle.is_whole[0]:
+        saddle.is_whole[0] = True
+        return NO_LENGTH
     return edges.correct(E, mean)
 
 
 @compiled
-def direction(saddle, E, W, gap, off, ends):
+def direction(saddle, E, W, gap, off):
     """Predictor and corrector, if all ends of boxes are those of A's rows; ``off`` is what other conditions may cost.
 
     Returns the length of the step to the boundary.
     """
-    most, linear, square = predict(saddle, E, W)
-    length = min(1.0, most)
-    after = gap + length * (linear + length * square)
-    return correct(saddle, E, W, steps.sum_aimed_at(gap, after, length, off) / ends, gap)
+    found = NO_LENGTH
+    while found == NO_LENGTH:
+        most, linear, square = predict(saddle, E, W)
+        length = min(1.0, most)
+        after = gap + length * (linear + length * square)
+        found = correct(saddle, E, W, steps.sum_aimed_at(gap, after, length, off) / (2.0 * E.shape[1]), gap)
+    return found
 
 
 @inlined

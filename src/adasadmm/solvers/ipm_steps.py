@@ -55,7 +55,8 @@ MOST_GROWTH = 10.0  # of complementarity in one iteration
 CURVED = 3.0  # times the expected change of the slope along a step is the most that is accepted
 HALVINGS = 40
 SHORT = 0.3  # of the length to the boundary: for a shorter step, the next one is damped
-LEAST_DAMPING, MORE_DAMPING, LESS_DAMPING = 1e-6, 10.0, 0.1
+FIRST_DAMPING, MORE_DAMPING, LESS_DAMPING = 1e-6, 10.0, 0.1
+NO_DAMPING = 1e-14  # falls below this only after many good steps: without any, flat losses would let the next one fail
 
 
 class Variables(NamedTuple):
@@ -300,8 +301,8 @@ def safe_length(rows, z, dz, slopes, curved, gap, length):
 def damped(damping, length, most):
     """The damping of the next step, which rises after a step that was much shorter than the way to the boundary."""
     if length < SHORT * most:
-        return max(MORE_DAMPING * damping, LEAST_DAMPING)
-    return LESS_DAMPING * damping if damping > LEAST_DAMPING else 0.0
+        return MORE_DAMPING * damping if damping > 0.0 else FIRST_DAMPING
+    return LESS_DAMPING * damping if damping > NO_DAMPING else 0.0
 
 
 @compiled
