@@ -19,6 +19,7 @@ from adasadmm import (
     GroupL2,
     Huber,
     Logistic,
+    Multinomial,
     NetworkLassoClassifier,
     NetworkLassoRegressor,
     Problem,
@@ -167,6 +168,15 @@ def test_nodes_are_labels_and_a_node_without_rows_follows_its_neighbours():
     assert "3 nodes, 3 edges, 2 features" in model.summary() and "1 clusters of nodes" in model.summary()
 
 
+def test_rows_of_weight_0_are_absent():
+    edges, X, y, _, node = network(2)
+    there, settings = node != 3, {"alpha": 0.02, "l2": 0.1, "tol": 1e-9}
+    weighted = NetworkLassoRegressor(edges, **settings).fit(X, y, groups=node, sample_weight=there.astype(float))
+    without = NetworkLassoRegressor(edges, **settings).fit(X[there], y[there], groups=node[there])
+    assert_allclose(weighted.coef_, without.coef_, atol=1e-6)
+    assert_allclose(weighted.intercept_, without.intercept_, atol=1e-6)
+
+
 def test_one_node_is_a_ridge_regression():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
@@ -239,6 +249,7 @@ def test_a_classifier_has_labels_probabilities_and_several_classes():
         ({"groups": None}, "groups must be given"),
         ({"groups": [0, 1]}, r"groups must have shape \(24,\)"),
         ({"groups": [*[0] * 23, None]}, "got None in row 23"),
+        ({"groups": [*[0] * 23, np.nan]}, "got nan in row 23"),
         ({"groups": np.full(24, 77)}, r"not in the graph: .*77"),
         ({"y": np.full(24, np.nan)}, "NaN"),
     ],
@@ -254,6 +265,18 @@ def test_a_classifier_names_the_losses_that_it_takes():
     edges, X, y, _, node = network(0)
     with pytest.raises(ValueError, match=r"'loss' parameter.*'logistic'"):
         NetworkLassoClassifier(edges, loss="multinomial").fit(X, y > 0, groups=node)
+    with pytest.raises(ValueError, match=r'got Multinomial\(classes=3\): use "logistic"'):
+        NetworkLassoClassifier(edges, loss=Multinomial(3)).fit(X, np.digitize(y, [-0.5, 0.5]), groups=node)
+
+
+def test_probabilities_are_numbers_far_from_all_classes():
+    edges, X, y, _, node = network(4)
+    model = NetworkLassoClassifier(edges, 0.01, "logistic").fit(X, np.digitize(y, [-0.5, 0.5]), groups=node)
+    assert_allclose(model.predict_proba(X, groups=node, offset=np.full(len(X), -800.0)).sum(axis=1), 1.0)
+    scores = model.decision_function(X, groups=node)
+    against_rest = 1.0 / (1.0 + np.exp(-scores))
+    expected = against_rest / against_rest.sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(X, groups=node), expected, rtol=1e-12)
 
 
 def test_predictions_need_a_node_or_a_place():
@@ -275,6 +298,9 @@ def test_isolated_nodes_have_models_of_their_own():
     model = NetworkLassoRegressor(lonely, 0.02).fit(X, y, groups=node)
     assert model.dual_gap_ <= 1e-3
     assert (model.coef_[6:] == 0.0).all() and model.coef_[5].any()
+    with pytest.warns(UserWarning, match="the graph has no edges"):
+        alone = NetworkLassoRegressor([], 0.02).fit(X, y, groups=node)
+    assert alone.clusters_.tolist() == list(range(6))
 
 
 @pytest.mark.slow

@@ -231,11 +231,12 @@ def warn_unless_converged(fits: list[Fit], estimator: Parameters) -> None:
 def fused_groups(coef: np.ndarray, edges: np.ndarray, exactly: bool) -> np.ndarray:
     """The cluster of each feature: features connected by edges with equal coefficients share a number.
 
-    Unless fusion is exact, coefficients count as equal if they differ by at most 1e-3 of the largest one.
+    If ``coef`` has columns, the rows at both ends must be equal. Unless fusion is exact, coefficients count as equal if
+    they differ by at most 1e-3 of the largest one.
     """
     apart = 0.0 if exactly else FUSED * np.max(np.abs(coef), initial=0.0)
     close = np.abs(coef[edges[:, 0]] - coef[edges[:, 1]]) <= apart
-    kept = edges[close]
+    kept = edges[close if close.ndim == 1 else close.all(axis=1)]
     graph = sp.coo_array((np.ones(len(kept)), (kept[:, 0], kept[:, 1])), shape=(len(coef), len(coef)))
     return sp.csgraph.connected_components(graph, directed=False)[1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -101,8 +102,8 @@ def numbers_of(groups: npt.ArrayLike | None, labels: np.ndarray, rows: int) -> n
     given = np.asarray(groups)
     if given.shape != (rows,):
         raise ValueError(f"groups must have shape ({rows},), the node of each row of X, got {given.shape}")
-    if given.dtype == object and (missing := [row for row, label in enumerate(given) if label is None]):
-        raise ValueError(f"groups must name the node of each row of X, got None in row {missing[0]}")
+    if missing := [row for row, label in enumerate(given.tolist()) if label is None or _is_nan(label)]:
+        raise ValueError(f"groups must name the node of each row of X, got {given[missing[0]]} in row {missing[0]}")
     number = {label: k for k, label in enumerate(labels.tolist())}
     found = np.array([number.get(label, -1) for label in given.tolist()], dtype=np.int64)
     if (found < 0).any():
@@ -114,6 +115,10 @@ def numbers_of(groups: npt.ArrayLike | None, labels: np.ndarray, rows: int) -> n
             "or a networkx graph"
         )
     return found
+
+
+def _is_nan(label: Hashable) -> bool:
+    return isinstance(label, float) and math.isnan(label)
 
 
 def network_of(graph: GraphLike, places: Places, n_neighbors: int) -> Graph:

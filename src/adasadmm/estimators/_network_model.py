@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..penalties import L1, GroupL2
 from ..problem import Problem
-from ._fitting import FUSED, as_loss
+from ._fitting import as_loss, fused_groups
 from ._network import as_labels, blocks_of_nodes, differences_of_nodes, models_at, network_of, numbers_of, places_of
 from ._predicting import as_offset
 from ._signals import NOT_NEGATIVE, Outcome, SignalModel
@@ -78,7 +78,7 @@ class NetworkModel(SignalModel):
                 loss=as_loss(self.loss),
                 penalty=self._penalty(network.weights, width),
                 A=A,
-                gamma=self._ridge(np.bincount(node, minlength=network.d), X.shape[1]),
+                gamma=self._ridge(np.bincount(node, weight, minlength=network.d), X.shape[1]),
                 sample_weight=known.weight,
                 offset=known.offset,
             )
@@ -93,10 +93,10 @@ class NetworkModel(SignalModel):
             return L1(self.alpha_, np.repeat(weights, width))
         return GroupL2(self.alpha_, list(np.arange(len(weights) * width).reshape(-1, width)), weights)
 
-    def _ridge(self, rows_of_node: np.ndarray, features: int) -> np.ndarray:
+    def _ridge(self, weight_of_node: np.ndarray, features: int) -> np.ndarray:
         """The ridge, without the intercepts, and without the nodes that have no rows: those follow their neighbours."""
         of_node = np.append(np.full(features, self.l2_), np.zeros(int(self.fit_intercept)))
-        return np.where(rows_of_node[:, None] > 0, of_node, 0.0).reshape(-1)
+        return np.where(weight_of_node[:, None] > 0, of_node, 0.0).reshape(-1)
 
     def _set_models(self, outcomes: list[Outcome], width: int) -> None:
         models = np.array([outcome.result.w_average.reshape(-1, width) for outcome in outcomes])
@@ -139,7 +139,7 @@ class NetworkModel(SignalModel):
         """The cluster of each node: nodes connected by edges with equal models share a number."""
         check_is_fitted(self)
         models = self._models.reshape(-1, *self._models.shape[-2:])
-        labels = [_clusters(model, self.graph_, self._fused_exactly) for model in models]
+        labels = [fused_groups(model, self.graph_, self._fused_exactly) for model in models]
         return labels[0] if len(labels) == 1 else np.array(labels)
 
     @property
@@ -170,11 +170,3 @@ def _row_products(X: ValidRows, coef: np.ndarray) -> np.ndarray:
     if sp.issparse(X):
         return np.asarray(sp.csr_array(X).multiply(coef).sum(axis=1)).reshape(-1)
     return np.einsum("ij,ij->i", X, coef)
-
-
-def _clusters(models: np.ndarray, edges: np.ndarray, exactly: bool) -> np.ndarray:
-    """Unless fusion is exact, models count as equal if they differ by at most 1e-3 of the largest coefficient."""
-    apart = 0.0 if exactly else FUSED * np.max(np.abs(models), initial=0.0)
-    kept = edges[np.abs(models[edges[:, 0]] - models[edges[:, 1]]).max(axis=1, initial=0.0) <= apart]
-    graph = sp.coo_array((np.ones(len(kept)), (kept[:, 0], kept[:, 1])), shape=(len(models), len(models)))
-    return sp.csgraph.connected_components(graph, directed=False)[1]

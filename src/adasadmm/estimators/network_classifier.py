@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..losses import Logistic
+from ..losses import Logistic, Multinomial
 from ..registry import CLASSIFICATION_LOSSES
 from ._base import all_or_nothing, keep_parameters
 from ._fitting import as_loss
@@ -124,6 +124,11 @@ n_iter_, df_, aic_, bic_
         self : NetworkLassoClassifier
             The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
+        if isinstance(as_loss(self.loss), Multinomial):
+            raise ValueError(
+                f'loss must have one prediction for each row, got {self.loss!r}: use "logistic", which fits each of '
+                "several classes against the rest"
+            )
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)
@@ -203,10 +208,12 @@ n_iter_, df_, aic_, bic_
         ndarray of shape (n, n_classes)
             For more than two classes, the probabilities of each class against the rest, scaled to sum to 1.
         """
-        positive = expit(self._scores(X, groups, coordinates, offset))
-        if positive.ndim == 1:
-            return np.column_stack([1.0 - positive, positive])
-        return positive / positive.sum(axis=1, keepdims=True)
+        scores = self._scores(X, groups, coordinates, offset)
+        if scores.ndim == 1:
+            return expit(np.column_stack([-scores, scores]))
+        return softmax(
+            log_expit(scores), axis=1
+        )  # by logarithms: far from all classes, each probability may round to 0
 
     def score(
         self,
