@@ -17,6 +17,7 @@ from adasadmm import (
     graphs,
     load_model,
     save_model,
+    sources,
 )
 
 
@@ -93,6 +94,25 @@ def test_missing_targets_have_no_weight():
     assert_allclose(joint.coef_, W.T, atol=2e-3)
     expected = [r2_score(Y[~lost[:, j], j], joint.predict(X)[~lost[:, j], j]) for j in range(3)]
     assert joint.score(X, Z) == pytest.approx(np.mean(expected))
+
+
+def test_a_source_after_several_responses_has_one():
+    X, Y = responses()
+    settings = {"alpha": 0.05, "random_state": 0}
+    model = GraphGuidedRegressor("chain", **settings).fit(X, Y).fit(sources.arrays(X, Y[:, 0]))
+    alone = GraphGuidedRegressor("chain", **settings).fit(sources.arrays(X, Y[:, 0]))
+    assert model.coef_.shape == alone.coef_.shape == (6,)
+    assert model.predict(X).shape == (60,)
+
+
+def test_held_out_rows_keep_their_offsets():
+    X, Y = responses()
+    offset = np.random.default_rng(0).normal(size=Y.shape)
+    model = GraphGuidedRegressor("chain", alpha=0.05, validation_fraction=0.3).fit(X, Y, offset=offset)
+    for column in range(3):
+        one = GraphGuidedRegressor("chain", alpha=0.05, validation_fraction=0.3)
+        one.fit(X, Y[:, column], offset=offset[:, column])
+        assert model.validation_loss_[column] == pytest.approx(one.validation_loss_)
 
 
 def test_bad_targets_are_named():

@@ -89,6 +89,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         if isinstance(X, Source):
             if any(given is not None for given in (y, sample_weight, offset)):
                 raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
+            self._outputs = None  # a source has one response; an earlier y may have had several
             learnt, held_out = split(X, self.validation_fraction)
             self._watch(learnt)
             self._know_features(X)

@@ -13,6 +13,7 @@ from ..linalg.matrices import Rows, as_rows
 from ..sources import RawBlock, Source
 from ..sources._base import OfTargets
 from ..sources._held_out import is_held_out
+from ._responses import of_column
 from ._types import PerRow, ValidRows
 
 __all__ = ["HeldOutArrays", "HeldOutSource", "LinearFunctions", "as_numbers", "split_arrays"]
@@ -37,7 +38,8 @@ class LinearFunctions(NamedTuple):
         for k, y in enumerate(targets if n else ()):
             losses.check(self.loss, y)
             products.product(X, np.ascontiguousarray(self.coefs[k]), z)
-            z += self.intercepts[k] + (0.0 if per_row.offset is None else per_row.offset)
+            offset = of_column(per_row, y, k, len(targets)).offset
+            z += self.intercepts[k] + (0.0 if offset is None else offset)
             found[k] = n * float(losses.mean_value(self.loss, z, y, c))
         return found
 
@@ -91,7 +93,7 @@ def split_arrays(
     """The rows to learn from with their targets and weights, and the rows that are held out."""
     held = is_held_out(0, X.shape[0], fraction)
     if held.all() or not held.any():
-        what = "validation" if held.any() < 1 else "learning"
+        what = "learning" if held.any() else "validation"
         raise ValueError(f"validation_fraction={fraction:g} of {X.shape[0]:,} rows leaves no row for {what}")
     parts = [(X[rows], [y[rows] for y in targets], per_row.taken(rows)) for rows in map(np.flatnonzero, (~held, held))]
     kept, (of_held_out, ys, per_held_out) = parts
