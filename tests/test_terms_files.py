@@ -73,6 +73,24 @@ def test_labels_as_text(policies, tmp_path):
     assert model.classes_.tolist() == ["no", "yes"]
 
 
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_an_empty_text_is_missing(policies, tmp_path, kind):
+    path, some = tmp_path / f"brands.{kind}", policies[["brand", "mileage", "claims"]].copy()
+    some.loc[::5, "brand"] = None
+    some.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
+    rows = sources.tables(path, target="claims")
+    with pytest.raises(ValueError, match="column 'brand' has 180 missing values"):
+        TermsRegressor([terms.nominal("brand")], alpha=0.01).fit(rows)
+    model = TermsRegressor([terms.nominal("brand", missing="level")], alpha=0.01).fit(rows)
+    assert model.levels_ == {"brand": ["a", "b", "c", "d", "(missing)"]}
+
+
+def test_adaptive_weights_need_loaded_rows(policies, rows):
+    model = TermsRegressor(TERMS[:2], loss="poisson", weights="adaptive", solver="ada-diag")
+    with pytest.raises(ValueError, match='weights="adaptive" needs all rows in memory'):
+        model.fit(rows)
+
+
 def test_what_files_cannot_be(policies, rows, tmp_path):
     with pytest.raises(ValueError, match=r"names 'agge', which is not a column of X: .* Did you mean 'age'"):
         TermsRegressor([terms.ordered("agge")]).fit(rows)

@@ -29,7 +29,7 @@ def tables(
     """Read Parquet, Arrow and CSV files as tables, for models of terms (needs pyarrow).
 
     Unlike `open`, the columns may have any type, and memory does not grow with the number of rows. The types of CSV
-    columns are those that their first rows have.
+    columns are those that their first rows have; empty fields, NA and the like are missing values.
 
     Parameters
     ----------
@@ -150,7 +150,9 @@ class Tables:
         if made is None:
             parse = pa.csv.ParseOptions(delimiter="\t" if self.kind == "tsv" else ",")
             read = pa.csv.ReadOptions(block_size=2**24)
-            made = pa.dataset.CsvFileFormat(parse_options=parse, read_options=read)
+            # An empty text is a missing value, as an empty number is.
+            convert = pa.csv.ConvertOptions(strings_can_be_null=True)
+            made = pa.dataset.CsvFileFormat(parse_options=parse, read_options=read, convert_options=convert)
         try:
             found = pa.dataset.dataset(self.paths, format=made)
             text = self.kind in ("csv", "tsv")
