@@ -27,11 +27,14 @@ from adasadmm import (
     Full,
     GraphGuidedClassifier,
     GraphGuidedClassifierCV,
+    GraphGuidedRegressor,
     GroupL2,
     Problem,
     ProximalNewton,
     Stack,
     StructuredClassifier,
+    TotalVariationDenoiser,
+    TrendFilter,
     Zero,
     graphs,
     load_model,
@@ -571,3 +574,21 @@ def test_what_joint_cannot_join_is_an_error(flowers):
     two = y != "setosa"  # one linear function: there is nothing to join
     alone, joint = (GraphGuidedClassifier("chain", joint=joint).fit(X[two], y[two]) for joint in (False, True))
     np.testing.assert_array_equal(alone.coef_, joint.coef_)
+
+
+@pytest.mark.parametrize(
+    ("model", "given"),
+    [
+        (GraphGuidedRegressor("chain", loss=LOSS), (np.eye(4), np.arange(4.0))),
+        (TrendFilter(loss=LOSS), (np.arange(4.0), np.arange(4.0))),
+        (TotalVariationDenoiser(loss=LOSS), (np.arange(4.0),)),
+    ],
+)
+def test_a_model_of_one_prediction_takes_no_softmax(model, given):
+    with pytest.raises(ValueError, match=r"one prediction for each row, got Multinomial\(classes=4\)"):
+        model.fit(*given)
+
+
+def test_the_number_of_classes_must_be_that_of_the_labels(flowers):
+    with pytest.raises(ValueError, match=r"y has 3 classes, but loss=Multinomial\(classes=4\)"):
+        GraphGuidedClassifier("chain", loss=LOSS).fit(*flowers)

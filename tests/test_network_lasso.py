@@ -265,7 +265,7 @@ def test_a_classifier_names_the_losses_that_it_takes():
     edges, X, y, _, node = network(0)
     with pytest.raises(ValueError, match=r"'loss' parameter.*'logistic'"):
         NetworkLassoClassifier(edges, loss="multinomial").fit(X, y > 0, groups=node)
-    with pytest.raises(ValueError, match=r'got Multinomial\(classes=3\): use "logistic"'):
+    with pytest.raises(ValueError, match=r"one prediction for each row, got Multinomial\(classes=3\)"):
         NetworkLassoClassifier(edges, loss=Multinomial(3)).fit(X, np.digitize(y, [-0.5, 0.5]), groups=node)
 
 

@@ -91,6 +91,12 @@ def test_adaptive_weights_need_loaded_rows(policies, rows):
         model.fit(rows)
 
 
+def test_adaptive_weights_need_one_prediction(policies):
+    model = TermsClassifier(TERMS[:1], loss="logistic", weights="adaptive")
+    with pytest.raises(ValueError, match='weights="adaptive" needs a loss of one prediction, got Multinomial'):
+        model.fit(policies, policies["claims"].clip(upper=2))
+
+
 def test_what_files_cannot_be(policies, rows, tmp_path):
     with pytest.raises(ValueError, match=r"names 'agge', which is not a column of X: .* Did you mean 'age'"):
         TermsRegressor([terms.ordered("agge")]).fit(rows)

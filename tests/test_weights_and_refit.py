@@ -192,9 +192,11 @@ def test_what_cannot_be_meant_is_an_error(parameters, message):
         StructuredRegressor("chain", **parameters).fit(X, Y)
 
 
-def test_streams_take_given_weights_only():
+def test_what_a_stream_cannot_take_is_an_error():
     StructuredRegressor("chain", weights=np.ones(11)).partial_fit(X, Y)
     with pytest.raises(ValueError, match='weights="adaptive" needs all rows in memory'):
         StructuredRegressor("chain", weights="adaptive").partial_fit(X, Y)
     with pytest.raises(ValueError, match='refit must be "none" in partial_fit'):
         StructuredRegressor("chain", refit="clusters").partial_fit(X, Y)
+    with pytest.raises(ValueError, match=r"validation_fraction must be 0 in partial_fit, .* got 0.2"):
+        StructuredRegressor("chain", validation_fraction=0.2).partial_fit(X, Y)

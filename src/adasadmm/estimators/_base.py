@@ -19,7 +19,6 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from .. import losses
 from .._core.threads import Together
 from ..certificates.trace import Result
 from ..checkpoints import Checkpoint
@@ -39,7 +38,7 @@ from ._structure import Structure, extended
 from ._summary import describe
 from ._types import BoundsLike, Eta, LossLike, MatrixLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
 from ._validation import HeldOutArrays, HeldOutSource, LinearFunctions, split_arrays
-from ._weights import NO_WEIGHTS, adaptive_weights, given_weights, number_of_terms, pilot
+from ._weights import NO_WEIGHTS, adaptive_weights, check_adaptive, given_weights, number_of_terms, pilot
 
 __all__ = ["LinearModel", "all_or_nothing", "keep_parameters"]
 
@@ -153,10 +152,8 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
         """A and the penalty, with the parts that all models have, for each array of targets; None for a stream."""
         limits = self._limits(X.shape[1])  # wrong ones are an error before a graph is learnt
         adaptive = isinstance(self.weights, str)
-        if adaptive and (targets is None or isinstance(X, Source)):
-            raise ValueError(
-                'weights="adaptive" needs all rows in memory: compute weights on a sample and give them as an array'
-            )
+        if adaptive:
+            check_adaptive(targets is None or isinstance(X, Source), self._fitted_loss())
         if self._penalty_is_given() and (self.l1_ratio != 0.0 or self.weights is not None):
             name, value = ("weights", self.weights) if self.l1_ratio == 0.0 else ("l1_ratio", self.l1_ratio)
             raise ValueError(
@@ -171,9 +168,6 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
                 weights = given_weights(self.weights, terms, own.A.shape[1], self.l1_ratio)
             return [extended(own, self.l1_ratio, limits, weights)] * (1 if targets is None else len(targets))
         loss = self._fitted_loss()
-        if losses.width(loss) > 1:
-            kind = type(loss).__name__
-            raise ValueError(f'weights="adaptive" needs a loss of one prediction, got {kind}: give an array of weights')
         columns = X if own.copies is None else X @ own.copies
         if any(y.ndim == 2 for y in targets or ()):
             raise ValueError('weights="adaptive" is not available if joint=True: give weights as an array')

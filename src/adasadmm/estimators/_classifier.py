@@ -174,9 +174,12 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     def _fitted_loss(self) -> tuple:
         """The loss; the logistic one becomes the multinomial one if there are more than two classes."""
         loss = _fitting.as_loss(self.loss)
-        if isinstance(loss, Logistic) and len(self.classes_) > 2:
-            loss = Multinomial()
-        return Multinomial(len(self.classes_)) if isinstance(loss, Multinomial) else loss
+        classes = len(self.classes_)
+        if isinstance(loss, Logistic) and classes > 2:
+            return Multinomial(classes)
+        if isinstance(loss, Multinomial) and loss.classes not in (0, classes):
+            raise ValueError(f"y has {classes} classes, but loss={loss!r}: Multinomial() counts them")
+        return Multinomial(classes) if isinstance(loss, Multinomial) else loss
 
     def _positive(self) -> np.ndarray:
         """The classes with a linear function: the second of two, otherwise all."""

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from .. import losses
 from .._core.threads import one_blas_thread
 from .._solve import solve
 from ..certificates.polish import feasible
@@ -36,7 +37,7 @@ from ._responses import observed
 from ._structure import Structure
 from ._types import LossLike, Parameters, PerRow
 
-__all__ = ["Fit", "as_loss", "fit_one", "fused_groups", "solvers_for"]
+__all__ = ["Fit", "as_loss", "as_scalar_loss", "fit_one", "fused_groups", "solvers_for"]
 
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
 
@@ -56,6 +57,17 @@ class Fit(NamedTuple):
 def as_loss(loss: LossLike) -> tuple:
     """The loss of this name, or the given loss."""
     return LOSSES[loss] if isinstance(loss, str) else loss
+
+
+def as_scalar_loss(loss: LossLike) -> tuple:
+    """The same for a model of one prediction for each row."""
+    found = as_loss(loss)
+    if losses.width(found) != 1:
+        raise ValueError(
+            f"loss must have one prediction for each row, got {loss!r}; GraphGuidedClassifier, "
+            "StructuredClassifier and Problem take losses of several predictions"
+        )
+    return found
 
 
 def solvers_for(estimator: Parameters, problem: Problem, streaming: bool) -> Iterator[Choice]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..penalties import L1, GroupL2
 from ..problem import Problem
-from ._fitting import as_loss, fused_groups
+from ._fitting import as_scalar_loss, fused_groups
 from ._network import as_labels, blocks_of_nodes, differences_of_nodes, models_at, network_of, numbers_of, places_of
 from ._predicting import as_offset
 from ._signals import NOT_NEGATIVE, Outcome, SignalModel
@@ -56,7 +56,7 @@ class NetworkModel(SignalModel):
         offset: npt.ArrayLike | None,
     ) -> None:
         """Fit the models of all nodes for each array of targets."""
-        n, weight = X.shape[0], None
+        loss, n, weight = as_scalar_loss(self.loss), X.shape[0], None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         given = np.asarray(groups)
@@ -75,7 +75,7 @@ class NetworkModel(SignalModel):
             problem = Problem(
                 design,
                 y[order],
-                loss=as_loss(self.loss),
+                loss=loss,
                 penalty=self._penalty(network.weights, width),
                 A=A,
                 gamma=self._ridge(np.bincount(node, weight, minlength=network.d), X.shape[1]),

@@ -32,6 +32,11 @@ def partial_fit(model: LinearModel, X: ValidRows, targets: list[np.ndarray], per
     """Continue the run over the rows of one block, in the order given."""
     if model.refit != "none":
         raise ValueError(f'refit must be "none" in partial_fit, which has not all rows, got {model.refit!r}')
+    if model.validation_fraction:
+        raise ValueError(
+            "validation_fraction must be 0 in partial_fit, which learns from every row, got "
+            f"{model.validation_fraction!r}: score each block before it is learnt"
+        )
     sample_weight = per_row.weight
     model._has_offset = getattr(model, "_has_offset", False) or per_row.offset is not None
     first = getattr(model, "_run", None) is None  # if a fit came before, the run starts from its result

@@ -174,6 +174,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
             return PerRow(weight, as_offsets(offset, X.shape[0], self._outputs))
         return PerRow(weight, _predicting.as_offset(offset, X.shape[0]))
 
+    def _fitted_loss(self) -> tuple:
+        several = self.joint and (self._outputs or 1) > 1
+        return _fitting.as_loss(self.loss) if several else _fitting.as_scalar_loss(self.loss)
+
     def _labels(self, targets: list[np.ndarray]) -> np.ndarray:
         return targets[0] if self._outputs is None or targets[0].ndim == 2 else np.column_stack(targets)
 

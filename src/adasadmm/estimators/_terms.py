@@ -31,7 +31,7 @@ from ._constraints import Limits, limits_of
 from ._structure import Structure, extended
 from ._terms_report import describe_terms, groups_of, table_of
 from ._types import PerRow, ValidRows
-from ._weights import adaptive_weights, pilot
+from ._weights import adaptive_weights, check_adaptive, pilot
 
 __all__ = ["TermsModel"]
 
@@ -149,11 +149,8 @@ class TermsModel(LinearModel):
         limits, own = self._limits(X.shape[1]), self._structure(X, alpha, per_row.weight)
         if self.weights != "adaptive" or targets is None or not np.isnan(self._design.given_weights()).any():
             return [extended(own, 0.0, limits)] * (1 if targets is None else len(targets))
-        if isinstance(X, Source):
-            raise ValueError(
-                'weights="adaptive" needs all rows in memory: set weights="standard", or solver="auto" if they fit'
-            )
-        loss = _fitting.as_loss(self.loss)
+        loss = self._fitted_loss()
+        check_adaptive(isinstance(X, Source), loss)
         pilots = (pilot(X, y, per_row, loss, self.fit_intercept) for y in targets)
         return [extended(self._weighted(alpha, self._adapted(w)), 0.0, limits) for w in pilots]
 

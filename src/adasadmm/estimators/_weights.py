@@ -19,7 +19,7 @@ from ..penalties import L1
 from ._null_model import best_constant
 from ._types import PerRow, ValidRows
 
-__all__ = ["NO_WEIGHTS", "Weights", "adaptive_weights", "given_weights", "number_of_terms", "pilot"]
+__all__ = ["NO_WEIGHTS", "Weights", "adaptive_weights", "check_adaptive", "given_weights", "number_of_terms", "pilot"]
 
 LEAST = 1e-4  # of the largest term: smaller ones have the same weight
 MOST_ROWS = 2000  # for generalised cross-validation, where rows and features are more
@@ -79,6 +79,17 @@ def _inverse(sizes: np.ndarray, power: float) -> np.ndarray:
 
 
 # --- the ridge fit ---------------------------------------------------------------------------------------------------
+
+
+def check_adaptive(is_streamed: bool, loss: tuple) -> None:
+    """Raise ``ValueError`` if a pilot cannot be fitted."""
+    if is_streamed:
+        raise ValueError(
+            'weights="adaptive" needs all rows in memory: compute weights on a sample and give them instead'
+        )
+    if losses.width(loss) > 1:
+        kind = type(loss).__name__
+        raise ValueError(f'weights="adaptive" needs a loss of one prediction, got {kind}: give weights of your own')
 
 
 def pilot(X: ValidRows, y: np.ndarray, per_row: PerRow, loss: tuple, fit_intercept: bool) -> np.ndarray:

@@ -18,7 +18,7 @@ from ..linalg.matrices import CSR, to_scipy
 from ..penalties import L1
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
-from ._fitting import as_loss
+from ._fitting import as_scalar_loss
 from ._series import as_targets, as_weights, check_attained, check_pixels, selection, shifts_of
 from ._signals import FUSED, SignalModel, response
 from ._structure import Structure, extended
@@ -190,7 +190,7 @@ class TotalVariationDenoiser(SignalModel):
         self : TotalVariationDenoiser
             The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
-        loss = as_loss(self.loss)
+        loss = as_scalar_loss(self.loss)
         pixels = as_targets(image, loss, "image")
         weight, shift = as_weights(sample_weight, pixels.shape), shifts_of(offset, ~np.isnan(pixels))
         axes = self._space(pixels.shape)

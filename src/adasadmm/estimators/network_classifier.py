@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..losses import Logistic, Multinomial
+from ..losses import Logistic
 from ..registry import CLASSIFICATION_LOSSES
 from ._base import all_or_nothing, keep_parameters
 from ._fitting import as_loss
@@ -124,11 +124,6 @@ n_iter_, df_, aic_, bic_
         self : NetworkLassoClassifier
             The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
-        if isinstance(as_loss(self.loss), Multinomial):
-            raise ValueError(
-                f'loss must have one prediction for each row, got {self.loss!r}: use "logistic", which fits each of '
-                "several classes against the rest"
-            )
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)

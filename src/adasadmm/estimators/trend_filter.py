@@ -20,7 +20,7 @@ from ..penalties import L1
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
 from ._curves import Curve
-from ._fitting import as_loss
+from ._fitting import as_loss, as_scalar_loss
 from ._predicting import explained_deviance, has_deviance
 from ._series import (
     Series,
@@ -213,7 +213,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         offset: npt.ArrayLike | None = None,
     ) -> Observed:
         """Times, and the series of the targets that are not missing."""
-        loss, given = as_loss(self.loss), as_times(t)
+        loss, given = as_scalar_loss(self.loss), as_times(t)
         target = _as_column(as_targets(y, loss))
         whole = _as_given(given, target, sample_weight, offset)
         series = series_of(whole, loss)
