@@ -65,6 +65,12 @@ def test_what_needs_all_rows_works_with_a_source_that_fits(data):
     assert model.coef_penalized_.shape == (1, D)
 
 
+@pytest.mark.parametrize("solver", ["auto", "ada-diag"])  # loaded, and streamed
+def test_targets_of_a_regression_that_are_text_are_named_with_their_source(data, solver):
+    with pytest.raises(sources.SourceError, match=r"the targets must hold numbers: .*'(yes|no)'"):
+        GraphGuidedRegressor("chain", solver=solver).fit(source_of(*data))
+
+
 def test_partial_fit_forgets_where_the_rows_were(data):
     model = GraphGuidedClassifier("chain").fit(source_of(*data))
     model.set_params(solver="ada-diag").partial_fit(*data)

@@ -17,7 +17,7 @@ from .. import distributed
 from ..checkpoints import Checkpoint
 from ..losses import Gamma, Tweedie, has_log_link
 from ..registry import REGRESSION_LOSSES
-from ..sources import Source
+from ..sources import Source, SourceError
 from ..sources._held_out import split
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
@@ -98,7 +98,11 @@ class LinearRegressor(RegressorMixin, LinearModel):
                 self._fit(learnt, [learnt], PerRow(), checkpoint, resume, judged)
                 return self
             loaded = load(X)
-            target, per_row = loaded.y.astype(np.float64), self._per_row(loaded.X, loaded.weight, loaded.offset)
+            try:
+                target = as_numbers(loaded.y)
+            except ValueError as error:
+                raise SourceError(f"{X!r}: the targets must hold numbers: {error}") from None
+            per_row = self._per_row(loaded.X, loaded.weight, loaded.offset)
             self._fit(loaded.X, [target], per_row, checkpoint, resume)
             return self
         self.__dict__.pop("_place", None)
