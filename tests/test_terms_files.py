@@ -97,6 +97,16 @@ def test_adaptive_weights_need_one_prediction(policies):
         model.fit(policies, policies["claims"].clip(upper=2))
 
 
+@pytest.mark.parametrize("kind", ["frame", "parquet", "csv"])
+def test_whole_numbers_that_floats_round_are_no_levels(tmp_path, kind):
+    table = pd.DataFrame({"id": 2**60 + np.arange(40) % 3, "y": np.arange(40.0)})
+    table.to_parquet(tmp_path / "ids.parquet")
+    table.to_csv(tmp_path / "ids.csv", index=False)
+    given = (table, table["y"]) if kind == "frame" else (sources.tables(tmp_path / f"ids.{kind}", target="y"),)
+    with pytest.raises(ValueError, match=r"'id'.* 1152921504606846976.* convert the column to text"):
+        TermsRegressor([terms.nominal("id")]).fit(*given)
+
+
 def test_what_files_cannot_be(policies, rows, tmp_path):
     with pytest.raises(ValueError, match=r"names 'agge', which is not a column of X: .* Did you mean 'age'"):
         TermsRegressor([terms.ordered("agge")]).fit(rows)

@@ -18,6 +18,7 @@ __all__ = ["AVERAGE", "MISSING", "OTHER", "Levels", "find_level", "learn_levels"
 AVERAGE = -1  # the code of a row that takes the mean effect of all levels
 MISSING, OTHER = "(missing)", "(other)"
 MOST_NAMED = 5
+EXACT = 2.0**53  # columns of numbers are read as floats; up to here whole numbers are exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +144,12 @@ def learn_levels(term: Any, label: str, found: Values | None, more: list | None 
 def _distinct(term: Any, label: str, found: Values, more: list) -> list:
     """Each value is a level: in the given order, that of the categories, or sorted."""
     counts, given = found.counts(), getattr(term, "levels", None)
+    inexact = [value for value in counts if isinstance(value, (int, float)) and abs(value) >= EXACT]
+    if inexact:
+        raise ValueError(
+            f"{label}: column {term.column!r} has numbers such as {inexact[0]}, and those from 2^53 on are rounded, "
+            "which would merge levels: convert the column to text"
+        )
     if given is not None:
         strange = [value for value in counts if value not in set(given)]
         if strange:

@@ -64,7 +64,10 @@ class Table:
         """The values of a column, and which of them are missing."""
         series = self.frame[column]
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            found = series.cast(nw.Float64).to_numpy().astype(np.float64)
+            try:
+                found = series.cast(nw.Float64).to_numpy().astype(np.float64)
+            except ValueError as error:  # Arrow does not round large integers
+                raise ValueError(f"column {column!r}: {error}; convert the column to text") from None
             return found, np.isnan(found)
         missing, listed = series.is_null().to_numpy().astype(bool), series.to_list()
         if series.dtype != nw.String:
