@@ -77,6 +77,11 @@ def test_every_figure_is_that_of_the_saved_model(way, loss, folder, capsys):
     gap = linear.dual_gap_
     assert figures["relative_gap"] == (pytest.approx(gap, rel=1e-6) if gap < 1.0 else None)
     assert figures["place"] == ("memory" if way in ("memory", "scaled") else "stream")
+    if "stream" in way:  # the file is one block, before which nothing is learnt; `test_progressive` has several blocks
+        at_zero = losses.mean_value(LOSSES[loss], np.zeros(N), y, np.ones(N))
+        assert figures["progressive_loss"] == pytest.approx(at_zero, rel=1e-6)
+    else:
+        assert "progressive_loss" not in figures
     scores = (rows @ w[:-1] + w[-1])[:90]
     valid = figures["valid"]
     assert valid["loss"] == pytest.approx(losses.mean_value(LOSSES[loss], scores, y[:90], np.ones(90)), rel=1e-6)

@@ -351,6 +351,11 @@ def test_what_cannot_be_fitted_says_so(client, rows, no_client):
         distributed.spread(dX, y, client=client)
     with pytest.raises(ValueError, match="partitioned as X"):
         distributed.spread(dX, da.from_array(y[:600], chunks=300), client=client)
+    two = da.from_array(np.column_stack([y, y]), chunks=(300, 2))
+    with pytest.raises(ValueError, match=r"y must have one column if it is a Dask collection, got 2: .* y\.compute"):
+        distributed.spread(dX, two, client=client)
+    column = da.from_array(y[:, None], chunks=(200, 1))
+    assert distributed.spread(dX, column, client=client).summary == distributed.spread(dX, dy, client=client).summary
     with pytest.raises(ValueError, match="lanes must be"):
         distributed.spread(dX, dy, client=client, lanes=0)
     with pytest.raises(ValueError, match="cannot run in 2 lanes"):

@@ -9,6 +9,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 import pandas as pd
 
 from adasadmm import ALM, TermsClassifier, TermsRegressor, TermsRegressorCV, sources, terms
+from adasadmm.terms._design import Design
 from adasadmm.terms._standard import noise_of_edges
 
 TERMS = [
@@ -137,3 +138,44 @@ def test_standard_weight_of_many_levels_is_estimated():
     n = 3000
     chain = np.column_stack([np.arange(n - 1), np.arange(1, n)])
     np.testing.assert_allclose(noise_of_edges(chain, np.full(n, 1.0 / n)), np.sqrt(1.0 / 6.0), rtol=0.1)
+
+
+# --- predictions -----------------------------------------------------------------------------------------------------
+
+
+def test_predictions_of_files_are_those_of_the_frame(policies, rows):
+    model, offset = fitted(policies), np.log(policies["years"])
+    np.testing.assert_allclose(model.predict(rows), model.predict(policies, offset=offset), rtol=1e-12)
+    expected = model.score(policies, policies["claims"], sample_weight=policies["weight"], offset=offset)
+    assert model.score(rows) == pytest.approx(expected, rel=1e-12)
+
+
+def test_classes_of_files_are_those_of_the_frame(policies, tmp_path):
+    labels = np.array(["none", "one", "some"])[np.minimum(policies["claims"], 2)]
+    policies.assign(label=labels).to_parquet(tmp_path / "t.parquet", row_group_size=200)
+    rows = sources.tables(tmp_path / "t.parquet", target="label", block_rows=90)
+    model = TermsClassifier(TERMS[:4], alpha=0.01).fit(policies, labels)
+    np.testing.assert_array_equal(model.predict(rows), model.predict(policies))
+    np.testing.assert_allclose(model.predict_proba(rows), model.predict_proba(policies), rtol=1e-12)
+    assert model.score(rows) == model.score(policies, labels)
+
+
+def test_files_are_predicted_block_by_block(policies, rows, monkeypatch):
+    seen, encode = [], Design.encode
+    monkeypatch.setattr(Design, "encode", lambda *given, **how: seen.append(encode(*given, **how)) or seen[-1])
+    model = TermsRegressor(TERMS[:2], **SETTINGS).fit(policies, policies["claims"])
+    seen.clear()
+    assert len(model.predict(rows)) == sum(part.shape[0] for part in seen) == len(policies)
+    assert max(part.shape[0] for part in seen) <= 100
+
+
+def test_what_files_cannot_be_predicted(policies, rows, tmp_path):
+    model = fitted(policies)
+    with pytest.raises(ValueError, match=r"offset must be None, because .* has its own"):
+        model.predict(rows, offset=np.zeros(len(policies)))
+    policies.drop(columns="brand").to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="brand"):
+        model.predict(sources.tables(tmp_path / "t.parquet"))
+    with pytest.raises(sources.SourceError, match="has no targets to score against"):
+        policies.to_parquet(tmp_path / "all.parquet")
+        model.score(sources.tables(tmp_path / "all.parquet", target=False))

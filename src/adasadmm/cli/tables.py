@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from .. import TermsClassifier, TermsClassifierCV, TermsRegressor, TermsRegressorCV, save_model, sources, terms
 from ..estimators._terms import TermsModel
 from ..registry import CLASSIFICATION_LOSSES
 from .common import Wrong, check_file, open_output, print_figures
+from .predict import Predictions
 
 __all__ = ["fit_terms", "predict_terms", "terms_of"]
 
@@ -74,24 +74,14 @@ def model_of(listed: list, options: argparse.Namespace) -> Any:
 
 
 def predict_terms(model: TermsModel, options: argparse.Namespace) -> int:
-    """Write one line for each row of the files: the prediction and, for a classifier, its scores."""
-    for name in ("proba", "keep"):
-        if getattr(options, name):
-            raise Wrong(f"--{name} does not work with a model of terms")
-    rows = opened(options, False)
+    """Write one line for each row of the files, block by block, as for other models."""
+    kept = [] if options.keep is None else options.keep.split(",")
+    writer, rows = Predictions(model, options.proba, kept), model._opened(opened(options, False))
+    rows.keep(kept)
+    model._encoded = True  # the blocks have been encoded
     with open_output(options.out) as file:
-        for number, block in enumerate(block for k in range(len(rows)) for block in rows.read(k)):
-            _write(_predicted(model, block.table, block.offset), file, heading=number == 0)
+        writer.write(rows.raw_blocks(), file)
     return 0
-
-
-def _predicted(model: TermsModel, table: Any, offset: np.ndarray | None) -> dict[str, Any]:
-    columns: dict[str, Any] = {"prediction": model.predict(table, offset=offset)}
-    if is_classifier(model):
-        scores = np.asarray(model.decision_function(table, offset=offset))
-        names = ["score"] if scores.ndim == 1 else [f"score_{label}" for label in model.classes_]
-        columns |= dict(zip(names, scores.reshape(len(scores), -1).T, strict=True))
-    return columns
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

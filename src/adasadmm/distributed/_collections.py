@@ -112,9 +112,11 @@ def _aligned(X: DaskCollection, values: DaskCollection, name: str) -> list[Delay
     """The partitions of y or of the weights that belong to the partitions of X."""
     if not is_dask(values):
         raise TypeError(f"{name} must be a Dask collection, as X is, got {type(values).__name__}")
+    if values.ndim == 2:
+        values = _only_column(values, name)
     arrays = hasattr(X, "chunks") and hasattr(values, "chunks")
     known = arrays and not any(np.isnan(X.chunks[0]) | np.isnan(values.shape[0]))
-    if known and values.shape[0] == X.shape[0] and values.ndim == 1:
+    if known and values.shape[0] == X.shape[0]:
         values = values.rechunk((X.chunks[0],))
     found = _partitions(values)
     if len(found) != len(_partitions(X)):
@@ -122,6 +124,17 @@ def _aligned(X: DaskCollection, values: DaskCollection, name: str) -> list[Delay
             f"{name} must be partitioned as X: X has {len(_partitions(X))} partitions, {name} {len(found)}"
         )
     return found
+
+
+def _only_column(values: DaskCollection, name: str) -> DaskCollection:
+    """The column of a Dask collection that has one."""
+    columns = len(values.columns) if hasattr(values, "columns") else int(values.shape[1])
+    if columns != 1:
+        raise ValueError(
+            f"{name} must have one column if it is a Dask collection, got {columns}: fit one column at a time, or "
+            "fit several responses to rows in memory, X.compute() and y.compute()"
+        )
+    return values[values.columns[0]] if hasattr(values, "columns") else values[:, 0]
 
 
 def raw_block_of(arrays: Sequence[Any], features: int | None, place: str, faults: Faults) -> RawBlock:

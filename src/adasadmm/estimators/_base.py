@@ -324,6 +324,10 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
         labels = [_fitting.fused_groups(coef, self.graph_, exactly) for coef in coefs]
         return labels[0] if len(labels) == 1 else np.array(labels)
 
+    def _opened(self, X: Any) -> Any:
+        """Rows to predict as a source, if they are in files that the model reads in its own way."""
+        return X
+
     def _rows(self, X: MatrixLike) -> ValidRows:
         """The rows to predict, checked against those of the fit."""
         return validate_data(self, X, accept_sparse="csr", reset=False)

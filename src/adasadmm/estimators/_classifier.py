@@ -332,7 +332,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         float
             The (weighted) share of rows whose class is predicted correctly.
         """
-        y, sample_weight = _predicting.targets(X, y, sample_weight)
+        y, sample_weight = _predicting.targets(self, X, y, sample_weight)
         return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def to_sklearn(self) -> BaseEstimator:

@@ -33,7 +33,7 @@ def as_offset(offset: npt.ArrayLike | None, n: int, outputs: int = 1) -> np.ndar
 def scores(model: FittedModel, X: RowsLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
     """``X coef' + intercept + offset``, one column for each linear function."""
     check_is_fitted(model)
-    coef = np.atleast_2d(model._dense_coef()).T
+    coef, X = np.atleast_2d(model._dense_coef()).T, model._opened(X)
     if isinstance(X, Source):
         found, known = _scores_of_source(X, coef)
         if known is not None and offset is not None:
@@ -47,20 +47,25 @@ def scores(model: FittedModel, X: RowsLike, offset: npt.ArrayLike | None = None)
 
 def _scores_of_source(X: Source, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """``X coef``, and the offsets of the source, in one pass."""
-    if X.shape[1] != len(coef):
+    if X.n_features is None or X.on_bad_row != "stop":
+        X.summary  # a scan counts the features, and warns of bad rows
+    if X.n_features != len(coef):
         raise SourceError(
-            f"{X!r} has {X.shape[1]} features, but the model was fitted with {len(coef)}; "
+            f"{X!r} has {X.n_features} features, but the model was fitted with {len(coef)}; "
             f"if the missing last columns are all zero, set n_features={len(coef)}"
         )
     found = [(np.asarray(plain(piece.X) @ coef), piece.offset) for piece in X.raw_blocks()]
+    if not found:
+        raise SourceError(f"{X!r} has no rows")
     offset = np.concatenate([offset for _, offset in found]) if X.has_offset else None
     return np.concatenate([product for product, _ in found]), offset
 
 
 def targets(
-    X: RowsLike, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None
+    model: FittedModel, X: RowsLike, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None
 ) -> tuple[npt.ArrayLike | None, npt.ArrayLike | None]:
-    """The given y and weights; if X is a source and y is None, those of the source."""
+    """The given y and weights; if X is a source or tables and y is None, those that it has."""
+    X = model._opened(X)
     if not isinstance(X, Source) or y is not None:
         return y, sample_weight
     pieces = [(piece.y, piece.weight) for piece in X.raw_blocks()]

@@ -252,7 +252,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         -------
         float
         """
-        y, sample_weight = _predicting.targets(X, y, sample_weight)
+        y, sample_weight = _predicting.targets(self, X, y, sample_weight)
         loss = _fitting.as_loss(self.loss)
         if self._outputs is not None or self.missing == "ignore":
             return self._score_of_responses(loss, X, y, sample_weight, offset)

@@ -189,6 +189,9 @@ class TermsModel(LinearModel):
             pairs = [self._design.in_own_units(*pair) for pair in pairs]
         super()._set_coefficients([coef for coef, _ in pairs], [intercept for _, intercept in pairs])
 
+    def _opened(self, X: Any) -> Any:
+        return EncodedSource(X, self._design, standardised=False) if isinstance(X, Tables) else X
+
     def _rows(self, X: Any) -> ValidRows:
         return X if self._encoded else self._design.encode(Table(X))
 

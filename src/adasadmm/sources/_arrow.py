@@ -143,11 +143,11 @@ def to_raw_block(batch: pa.Table | pa.RecordBatch, chosen: Chosen, place: str, k
     if exposure is not None:
         with np.errstate(divide="ignore", invalid="ignore"):  # an exposure that is not positive is a bad row
             offset = np.log(exposure.astype(np.float64))
-    values = tuple(_objects(batch.column(name)) for name in kept)
+    values = tuple(objects_of(batch.column(name)) for name in kept)
     return RawBlock(X, y, weight, place, offset=offset, kept=values)
 
 
-def _objects(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+def objects_of(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """A column of any type as Python objects."""
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_pylist()

@@ -65,8 +65,12 @@ class Tally:
         self.weight += float(rows if weight is None else weight.sum())
         if self.labels is None or y is None:
             return
-        values, places, counts = np.unique(y, return_inverse=True, return_counts=True)
-        totals = counts if weight is None else np.bincount(places, weight, len(values))
+        if weight is None:
+            values, counts = np.unique(y, return_counts=True)
+            totals = counts
+        else:
+            values, places, counts = np.unique(y, return_inverse=True, return_counts=True)
+            totals = np.bincount(places, weight, len(values))
         self._add_labels(zip(values.tolist(), counts, totals, strict=True))
 
     def _add_labels(self, found: Iterable[tuple[Any, int, float]]) -> None:

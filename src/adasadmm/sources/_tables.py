@@ -43,7 +43,7 @@ def tables(
     Returns
     -------
     Tables
-        It takes the place of X in ``fit`` of `TermsRegressor` and `TermsClassifier`.
+        It takes the place of X in ``fit``, ``predict`` and ``score`` of `TermsRegressor` and `TermsClassifier`.
 
     Examples
     --------
@@ -113,6 +113,11 @@ class Tables:
 
     def __repr__(self) -> str:
         return self.paths[0] if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more files"
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns."""
+        return self._schema.names
 
     @property
     def columns(self) -> list[str]:
