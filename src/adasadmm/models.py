@@ -5,7 +5,6 @@ The file is a skops archive with an additional member, ``adasadmm.json``, which 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import enum
 import functools
@@ -14,7 +13,6 @@ import io
 import json
 import os
 import pkgutil
-import threading
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +32,7 @@ from .estimators._terms import TermsModel
 from .solvers.rda_sadmm import DualAveragingRun
 from .solvers.stochastic import StochasticRun
 
-__all__ = ["ModelError", "import_ahead", "load_model", "save_model"]
+__all__ = ["ModelError", "load_model", "save_model"]
 
 FORMAT = 1
 MEMBER = "adasadmm.json"
@@ -292,16 +290,6 @@ def _renew_runs(model: BaseEstimator) -> None:
             kept["iterates"], kept["done"] = kept.pop("state"), kept.pop("visits")
             for name in ("block", "slice_iterations"):
                 kept.pop(name, None)
-
-
-def import_ahead() -> None:
-    """Import skops in a thread, for instance while rows are read: it imports all of scikit-learn, in half a second."""
-
-    def run() -> None:
-        with contextlib.suppress(Exception):  # saving the model imports it again, and reports why it cannot
-            _skops()
-
-    threading.Thread(target=run, name="import skops").start()
 
 
 def _skops() -> ModuleType:

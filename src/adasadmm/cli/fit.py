@@ -158,7 +158,7 @@ def _add_solver_options(parser: Parser) -> None:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from ..models import import_ahead, save_model
+    from ..models import save_model
     from . import models, stream
 
     _check_fit(options)
@@ -170,7 +170,6 @@ def _fit(options: argparse.Namespace) -> int:
     if options.alpha == "cv":
         check_file(path_file(options.model, "csv"), "--model")
     model = _model(options)
-    import_ahead()
     if options.files == ["-"]:
         fitted, figures = model, stream.learn(model, sys.stdin.buffer, options)
     else:
