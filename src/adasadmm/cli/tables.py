@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import time
 import tomllib
 from collections.abc import Iterable
@@ -10,12 +11,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from .. import TermsClassifier, TermsClassifierCV, TermsRegressor, TermsRegressorCV, save_model, sources, terms
 from ..estimators._terms import TermsModel
 from ..registry import CLASSIFICATION_LOSSES
 from .common import Wrong, check_file, open_output, print_figures
+from .predict import Predictions
 
 __all__ = ["fit_terms", "predict_terms", "terms_of"]
 
@@ -74,24 +75,19 @@ def model_of(listed: list, options: argparse.Namespace) -> Any:
 
 
 def predict_terms(model: TermsModel, options: argparse.Namespace) -> int:
-    """Write one line for each row of the files: the prediction and, for a classifier, its scores."""
-    for name in ("proba", "keep"):
-        if getattr(options, name):
-            raise Wrong(f"--{name} does not work with a model of terms")
+    """Write one line for each row of the files: kept columns, the prediction and, for a classifier, its scores."""
+    kept = [] if options.keep is None else options.keep.split(",")
+    predictions = Predictions(model, options.proba, kept)
     rows = opened(options, False)
+    if missing := [name for name in kept if name not in rows.columns]:
+        raise Wrong(f"--keep names {missing[0]!r}; the columns are {', '.join(rows.columns)}")
     with open_output(options.out) as file:
-        for number, block in enumerate(block for k in range(len(rows)) for block in rows.read(k)):
-            _write(_predicted(model, block.table, block.offset), file, heading=number == 0)
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(predictions.header)
+        for block in (block for k in range(len(rows)) for block in rows.read(k)):
+            columns = (np.array(block.table.column(name).to_pylist(), dtype=object) for name in kept)
+            lines.writerows(predictions.lines(block.table, block.offset, columns))
     return 0
-
-
-def _predicted(model: TermsModel, table: Any, offset: np.ndarray | None) -> dict[str, Any]:
-    columns: dict[str, Any] = {"prediction": model.predict(table, offset=offset)}
-    if is_classifier(model):
-        scores = np.asarray(model.decision_function(table, offset=offset))
-        names = ["score"] if scores.ndim == 1 else [f"score_{label}" for label in model.classes_]
-        columns |= dict(zip(names, scores.reshape(len(scores), -1).T, strict=True))
-    return columns
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -146,12 +142,9 @@ def _write_table(model: TermsModel, file: TextIO) -> None:
     _write({name: found.column(name).to_numpy() for name in found.column_names}, file)
 
 
-def _write(columns: dict[str, Any], file: TextIO, heading: bool = True) -> None:
-    import csv
-
+def _write(columns: dict[str, Any], file: TextIO) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    if heading:
-        writer.writerow(columns)
+    writer.writerow(columns)
     writer.writerows([_text(value) for value in row] for row in zip(*columns.values(), strict=True))
 
 
