@@ -1,12 +1,24 @@
 """A fit that missed its tolerance says by how much, and what would help in that case."""
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from adasadmm import ALM, L1, GraphGuidedClassifier, GraphGuidedRegressor, Problem, Squared, graphs, solve
+from adasadmm import (
+    ALM,
+    L1,
+    AdaSADMM,
+    GraphGuidedClassifier,
+    GraphGuidedRegressor,
+    Problem,
+    Squared,
+    graphs,
+    losses,
+    solve,
+)
 from adasadmm.estimators import _fitting
 from adasadmm.estimators._advice import missed
 
@@ -75,3 +87,17 @@ def test_after_a_separable_problem_no_other_solver_is_tried(monkeypatch):
         model.fit(X, np.where(X.sum(axis=1) > 0.0, "yes", "no"))
     assert len(solvers) == 1
     assert model.score(X, np.where(X.sum(axis=1) > 0.0, "yes", "no")) == 1.0
+
+
+class Own(NamedTuple):
+    """Half the squared error, without a conjugate."""
+
+
+losses.value.register(Own)(lambda loss, z, y: 0.5 * (z - y) ** 2)
+losses.slope.register(Own)(lambda loss, z, y: z - y)
+
+
+def test_a_loss_without_a_conjugate_needs_one_and_not_more_iterations():
+    problem = Problem(X, Y, loss=Own(), penalty=L1(0.1), A=graphs.difference(5))
+    said = missed(solve(problem, AdaSADMM(), epochs=1), 1e-3, None)
+    assert "Own has no losses.conjugate" in said and "register that function" in said and "max_iter" not in said

@@ -111,3 +111,28 @@ def test_the_strength_can_be_chosen_by_cross_validation(folder, capsys):
     model = load_model(folder / "m.skops")
     assert figures["alpha"] == model.alpha_ and model.alpha_ in model.alphas_
     assert len([name for name in model.cv_results_ if name.startswith("split")]) == 3
+
+
+def test_predictions_keep_columns_and_have_probabilities(folder):
+    table = pa.parquet.read_table(folder / "policies.parquet")
+    claimed = np.where(table.column("claims").to_numpy() > 0, "yes", "no")
+    table = table.append_column("note", [["=1+2"] * 400]).append_column("claimed", [claimed])
+    pa.parquet.write_table(table, folder / "claimed.parquet")
+    fit = ("fit", "@claimed.parquet", "--terms", "@terms.toml", "--target", "claimed", "--loss", "logistic")
+    assert run(folder, *fit, "--alpha", "0.01", "--model", "@m.skops", "--quiet") == 0
+    predict = ("predict", "@m.skops", "@claimed.parquet", "--out", "@p.csv")
+    assert run(folder, *predict, "--keep", "region,note", "--proba") == 0
+    rows = list(csv.DictReader((folder / "p.csv").read_text().splitlines()))
+    assert list(rows[0]) == ["region", "note", "prediction", "probability_no", "probability_yes"]
+    assert [row["region"] for row in rows] == table.column("region").to_pylist() and rows[0]["note"] == "'=1+2"
+    found = np.array([float(row["probability_yes"]) for row in rows])
+    np.testing.assert_allclose(found, load_model(folder / "m.skops").predict_proba(table)[:, 1], rtol=1e-8)
+    assert run(folder, *predict) == 0
+    assert (folder / "p.csv").read_text().startswith("prediction,score_yes\n")
+
+
+def test_a_kept_column_must_exist(folder, capsys):
+    fit = ("fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", "--quiet")
+    assert run(folder, *fit, *COMMON) == 0
+    assert run(folder, "predict", "@m.skops", "@policies.parquet", "--keep", "id") == 2
+    assert "has no column 'id' to keep; it has 'age', 'region'" in capsys.readouterr().err

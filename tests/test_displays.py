@@ -8,6 +8,8 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from adasadmm import (
     ConvergenceDisplay,
@@ -18,6 +20,7 @@ from adasadmm import (
     PathDisplay,
     StructuredRegressor,
     TrendFilter,
+    TrendFilterCV,
     graphs,
 )
 from adasadmm.estimators.displays._figures import GREY
@@ -419,3 +422,18 @@ def test_without_matplotlib_the_error_says_what_to_install(search, monkeypatch):
     for display in (PathDisplay, ConvergenceDisplay, GraphWeightsDisplay):
         with pytest.raises(ImportError, match=r'pip install "adasadmm\[report\]"'):
             display.from_estimator(search)
+
+
+def test_a_pipeline_is_drawn_by_its_last_step_with_the_names_of_its_first(diabetes):
+    model = GraphGuidedRegressorCV("chain", alphas=3, cv=2)
+    pipeline = make_pipeline(StandardScaler(), model).fit(*diabetes)  # the scaler passes on an array without names
+    assert list(PathDisplay.from_estimator(pipeline).names) == list(diabetes[0].columns)
+    assert list(GraphWeightsDisplay.from_estimator(pipeline).names) == list(diabetes[0].columns)
+    assert ConvergenceDisplay.from_estimator(pipeline).ax_.get_ylabel()
+
+
+def test_the_path_of_a_trend_with_missing_targets_is_drawn_over_the_observed_times():
+    t, y = np.arange(30.0), np.repeat([0.0, 2.0], 15) + 0.1 * RNG.normal(size=30)
+    y[3:6] = np.nan
+    display = PathDisplay.from_estimator(TrendFilterCV(order=0, alphas=4).fit(t, y))
+    np.testing.assert_array_equal(display.times, t[~np.isnan(y)])

@@ -394,7 +394,8 @@ def test_several_classes_in_parallel_are_the_same(blobs):
 def test_a_warm_start_takes_fewer_iterations_and_never_writes_a_parameter(cancer):
     X, y = cancer
     X = StandardScaler().fit_transform(X)
-    model = GraphGuidedClassifier("chain", warm_start=True, tol=1e-5).fit(X, y)
+    # To a looser tol, dual ascent from w = 0 takes as few iterations as ALM from the solution.
+    model = GraphGuidedClassifier("chain", warm_start=True, tol=1e-8).fit(X, y)
     before = model.get_params()
     first = model.n_iter_
     assert model.fit(X, y).n_iter_ < first

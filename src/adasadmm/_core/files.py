@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import io
 import math
@@ -35,6 +36,8 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
 def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that replaces ``path`` if the block succeeds, and is removed if it fails."""
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no folder for this file; create it first", str(path))
     _remove_abandoned(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
     try:

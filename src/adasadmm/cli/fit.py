@@ -182,7 +182,7 @@ def _fit(options: argparse.Namespace) -> int:
         valid = source_of(options.valid, options, features=model.n_features_in_, names=names)
         figures["valid"] = stream.judge(fitted, valid)
     if options.alpha == "cv":
-        figures |= chosen(models.last_step(fitted), options.model)
+        figures |= chosen(fitted, options.model)
     save_model(fitted, options.model)
     print_figures(figures, options.json)
     return 0

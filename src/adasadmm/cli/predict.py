@@ -41,6 +41,9 @@ class Predictions:
     @property
     def header(self) -> list[str]:
         """The kept columns, the prediction, and a column for each score or probability, with the class it is of."""
+        return [_safe(name) for name in self._names()]
+
+    def _names(self) -> list[str]:
         names = [*self.kept, "prediction"]
         if not self.classifies:
             return names
@@ -52,24 +55,25 @@ class Predictions:
     def write(self, blocks: Iterable[RawBlock], file: TextIO) -> None:
         """Write the header and all rows; the line of an unreadable row has empty fields."""
         out, header = csv.writer(file, lineterminator="\n"), self.header
-        out.writerow(map(_safe, header))
+        out.writerow(header)
         empty = [""] * len(header)
         for block in blocks:
-            lines = list(self._lines(block)) if block.X.shape[0] else []
+            X = scaled_rows(self.model, plain(block.X))
+            lines = list(self.lines(X, block.offset, block.kept)) if X.shape[0] else []
             written = 0
             for gap in block.gaps:
                 out.writerows([*lines[written:gap], empty])
                 written = gap
             out.writerows(lines[written:])
 
-    def _lines(self, block: RawBlock) -> Iterator[list[str]]:
-        X = scaled_rows(self.model, plain(block.X))
-        known = {} if block.offset is None else {"offset": block.offset}
-        columns: list[list[Any]] = [column.tolist() for column in block.kept]
+    def lines(self, X: Any, offset: np.ndarray | None, kept: Iterable[Any]) -> Iterator[list[str]]:
+        """The fields of each row of X, which is scaled already."""
+        known = {} if offset is None else {"offset": offset}
+        columns: list[list[Any]] = [column.tolist() for column in kept]
         columns.append(self.linear.predict(X, **known).tolist())
         if self.classifies:
             compute = self.linear.predict_proba if self.proba else self.linear.decision_function
-            columns += np.reshape(compute(X, **known), (X.shape[0], -1)).T.tolist()
+            columns += np.reshape(compute(X, **known), (len(columns[-1]), -1)).T.tolist()
         return ([_safe(_text(value)) for value in line] for line in zip(*columns, strict=True))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .common import Wrong, not_negative
+from .models import Fitted, feature_names, last_step
 
 if TYPE_CHECKING:
     from ..estimators._path_cv import PathCV
@@ -41,22 +42,22 @@ def path_file(model: Path, kind: str) -> Path:
     return model.with_name(f"{model.stem}.path.{kind}")
 
 
-def chosen(model: PathCV, file: Path) -> dict[str, Any]:
+def chosen(fitted: Fitted, file: Path) -> dict[str, Any]:
     """Write the path beside the model; returns the figures to print."""
+    model: PathCV = last_step(fitted)
     table = path_file(file, "csv")
-    _write_table(model, table)
+    _write_table(model, feature_names(fitted), table)
     figures = {"alpha": model.alpha_, "l2": model.l2_, "path": str(table)}
     if find_spec("matplotlib") is not None:
-        figures["picture"] = str(_draw(model, path_file(file, "png")))
+        figures["picture"] = str(_draw(fitted, path_file(file, "png")))
     return figures
 
 
-def _write_table(model: PathCV, file: Path) -> None:
+def _write_table(model: PathCV, names: list[str] | None, file: Path) -> None:
     """A line for each alpha: scores, degrees of freedom, gap, and the coefficients by name."""
     import numpy as np
 
     results, coefs = model.cv_results_, np.atleast_3d(model.coef_path_)
-    names = getattr(model, "feature_names_in_", None)
     features = [f"x{j}" for j in range(coefs.shape[2])] if names is None else list(names)
     classes = [""] if len(coefs) == 1 else [f"{label}:" for label in model.classes_]
     shown = [name for name in results if name.endswith("_test_score")]
@@ -73,7 +74,7 @@ def _write_table(model: PathCV, file: Path) -> None:
             writer.writerow([*line, *coefs[:, k].ravel().tolist()])
 
 
-def _draw(model: PathCV, file: Path) -> Path:
+def _draw(model: Fitted, file: Path) -> Path:
     import matplotlib as mpl
 
     mpl.use("Agg")

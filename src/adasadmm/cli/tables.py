@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import time
 import tomllib
 from collections.abc import Iterable
@@ -136,12 +137,9 @@ def _write_table(model: TermsModel, file: TextIO) -> None:
     _write({name: found.column(name).to_numpy() for name in found.column_names}, file)
 
 
-def _write(columns: dict[str, Any], file: TextIO, heading: bool = True) -> None:
-    import csv
-
+def _write(columns: dict[str, Any], file: TextIO) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    if heading:
-        writer.writerow(columns)
+    writer.writerow(columns)
     writer.writerows([_text(value) for value in row] for row in zip(*columns.values(), strict=True))
 
 

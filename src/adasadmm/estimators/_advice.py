@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import losses
+from ..certificates.duality import missing_conjugate
 from ..certificates.trace import Result
 from ..paths.choice import gap_of, grows_without_bound
 from ..problem import Problem
@@ -27,6 +28,8 @@ def missed(result: Result, tol: float, max_iter: int | None) -> str:
 def _advice(result: Result, tol: float, max_iter: int | None) -> str:
     problem, run = result.run.problem, result.run
     further = "raise max_iter or tol" if max_iter is None else f"raise max_iter, which is {max_iter}, or tol"
+    if missing_conjugate(problem):
+        return "register that function, without which no run can end at tol, or judge the model by a validation score"
     if problem.source is not None:
         loose = "; this bound is loose for a source: use a validation score, or solver='admm' for a tight bound"
         return further if run.solver.knows_gap else further + loose

@@ -111,8 +111,8 @@ def numbers_of(groups: npt.ArrayLike | None, labels: np.ndarray, rows: int) -> n
         known = ", ".join(map(repr, labels[:3].tolist())) + (", ..." if len(labels) > 3 else "")
         raise ValueError(
             f"groups has a node that is not in the graph: {stranger!r}; the {len(labels)} nodes are {known}; "
-            "to include nodes without edges, give the graph as graphs.Graph(edges, weights, d), an adjacency matrix "
-            "or a networkx graph"
+            "for nodes with names, give coordinates as a data frame with the names as index or as a dict; for nodes "
+            "without edges, give the graph as graphs.Graph(edges, weights, d), an adjacency matrix or a networkx graph"
         )
     return found
 

@@ -20,7 +20,8 @@ def describe(model: FittedModel) -> str:
     if len(coefs) > 1:
         size += f" in {len(coefs)} {'classes' if hasattr(model, 'classes_') else 'responses'}"
     if hasattr(model, "alpha_") and hasattr(model, "l2_"):
-        size += f"; chosen: alpha={model.alpha_:.3g}, l2={model.l2_:.3g}"
+        chosen = {name: getattr(model, f"{name}_", None) for name in ("alpha", "l1_ratio", "l2")}
+        size += "; chosen: " + ", ".join(f"{name}={value:.3g}" for name, value in chosen.items() if value is not None)
     lines = [f"{type(model).__name__}: {size}"]
     edges = getattr(model, "graph_", None)
     if edges is not None:

@@ -71,7 +71,11 @@ def describe_terms(model: Any) -> Iterator[str]:
         own = coefs[:, place]
         if isinstance(block, Factor):
             counts = [len(np.unique(labels)) for labels in np.atleast_2d(groups[block.name])]
-            fused = f"{counts[0]} groups" if len(counts) == 1 else f"{min(counts)} to {max(counts)} groups"
+            fused = (
+                f"{counts[0]} group{'s' if counts[0] > 1 else ''}"
+                if len(counts) == 1
+                else f"{min(counts)} to {max(counts)} groups"
+            )
             values = np.append(own, 0.0)
             text = f"{len(block.levels)} levels in {fused}, coefficients from {values.min():.3g} to {values.max():.3g}"
         else:

@@ -13,6 +13,7 @@ from ..terms._factors import Factor
 from ..terms._numbers import Numbers
 from ._terms import TermsModel
 from ._terms_report import groups_of
+from .displays._figures import model_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +86,7 @@ class TermsDisplay:
 
         Parameters
         ----------
-        estimator : TermsRegressor or TermsClassifier
+        estimator : TermsRegressor, TermsClassifier or Pipeline that ends with one
             A fitted estimator.
         terms : sequence of str, default=None
             Names of the terms to draw. None draws all.
@@ -100,6 +101,7 @@ class TermsDisplay:
         -------
         TermsDisplay
         """
+        estimator = model_of(estimator)
         check_is_fitted(estimator)
         coef = np.atleast_2d(estimator._dense_coef())[index]
         known = [block.name for block in estimator._design.blocks]

@@ -213,7 +213,9 @@ class spatial(_Factor):
         if self.coordinates is not None:
             self._set(coordinates=plain_columns(self.coordinates, "spatial"))
             if len(self.coordinates) != 2:
-                raise ValueError(f"coordinates of terms.spatial must be two columns, got {self.coordinates!r}")
+                raise ValueError(
+                    f"coordinates of terms.spatial must name two columns of the table, got {self.coordinates!r}"
+                )
         if self.unknown == "nearest" and self.coordinates is None:
             raise ValueError(f'unknown="nearest" of terms.spatial({self.column!r}) needs coordinates')
 

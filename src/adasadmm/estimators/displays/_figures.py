@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +38,19 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     except ImportError:
         raise ImportError('displays need matplotlib: pip install "adasadmm[report]"') from None
     return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def model_of(estimator: Any) -> Any:
+    """The model to draw: the last step of a pipeline, or the estimator itself."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def names_of(estimator: Any) -> np.ndarray | None:
+    """The names of the features of a model, also if they are known to the steps before it alone."""
+    names = getattr(model_of(estimator), "feature_names_in_", None)
+    if names is None and isinstance(estimator, Pipeline) and hasattr(estimator[:-1], "get_feature_names_out"):
+        return estimator[:-1].get_feature_names_out()
+    return names
 
 
 def figure_of(ax: Axes) -> Figure | SubFigure:

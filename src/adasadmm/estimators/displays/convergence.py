@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ...certificates.trace import Trace
-from ._figures import INK, PALETTE, axes_or_new, figure_of, plain
+from ._figures import INK, PALETTE, axes_or_new, figure_of, model_of, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +85,7 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        estimator : estimator
+        estimator : estimator or Pipeline
             A fitted estimator of this package.
         x : {"epoch", "seconds", "iteration"}, default="epoch"
             Column of the trace on the horizontal axis.
@@ -96,6 +96,7 @@ class ConvergenceDisplay:
         -------
         ConvergenceDisplay
         """
+        estimator = model_of(estimator)
         check_is_fitted(estimator, "trace_")
         traces = estimator.trace_ if isinstance(estimator.trace_, list) else [estimator.trace_]
         solvers = estimator.solver_ if isinstance(estimator.solver_, list) else [estimator.solver_]

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._fitting import fused_groups
-from ._figures import INK, axes_or_new, diverging_limit, equal_units, figure_of, plain
+from ._figures import INK, axes_or_new, diverging_limit, equal_units, figure_of, model_of, names_of, plain
 from ._labels import label_points, shared
 from ._layout import is_chain, positions
 
@@ -83,7 +83,7 @@ class GraphWeightsDisplay:
 
         Parameters
         ----------
-        estimator : estimator
+        estimator : estimator or Pipeline
             A fitted estimator with a graph.
         index : int, default=0
             Row of ``coef_`` to draw, if there are more than two classes.
@@ -96,13 +96,13 @@ class GraphWeightsDisplay:
         -------
         GraphWeightsDisplay
         """
+        names, estimator = names_of(estimator), model_of(estimator)
         check_is_fitted(estimator)
         if getattr(estimator, "graph_", None) is None:
             raise ValueError(f"estimator must be a model with a graph, such as GraphGuidedRegressor, got {estimator!r}")
         coef = np.atleast_2d(estimator._dense_coef())[index]
         graph = getattr(estimator, "graph", None)
         shape = graph[1:] if isinstance(graph, tuple) and len(graph) == 3 and graph[0] == "grid" else None
-        names = getattr(estimator, "feature_names_in_", None)
         return cls(coef, estimator.graph_, shape, names).plot(ax=ax, max_labels=max_labels)
 
     def plot(self, ax: Axes | None = None, *, max_labels: int = 30) -> GraphWeightsDisplay:

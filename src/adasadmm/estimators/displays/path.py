@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from ._figures import GREY, INK, axes_or_new, divided, figure_of, plain, width_in_inches
+from ._figures import GREY, INK, axes_or_new, divided, figure_of, model_of, names_of, plain, width_in_inches
 from ._heatmap import drawn_alphas, plot_heatmap
 from ._labels import label_column, width_of
 from ._lines import colours_of, drawn_lines, labels_of
@@ -112,7 +112,7 @@ class PathDisplay:
 
         Parameters
         ----------
-        estimator : estimator
+        estimator : estimator or Pipeline
             A fitted estimator whose name ends in ``CV``.
         index : int, default=0
             Row of ``coef_path_`` to draw, if there are more than two classes.
@@ -125,17 +125,19 @@ class PathDisplay:
         -------
         PathDisplay
         """
+        names, estimator = names_of(estimator), model_of(estimator)
         check_is_fitted(estimator, "coef_path_")
         search, coefs = searched(estimator), np.atleast_2d(estimator.coef_path_[index])
         scoring = getattr(estimator, "scoring", None)
         graph = getattr(estimator, "graph_", None)
-        times = getattr(estimator, "times_", None)
+        curve = getattr(estimator, "_curve", None)  # a trend: the coefficients are its values at the observed times
+        times = None if curve is None else curve.knots
         return cls(
             search.alphas,
             coefs,
             search.scores,
             estimator.alpha_,
-            names=getattr(estimator, "feature_names_in_", None),
+            names=names,
             clusters=None if graph is None else np.atleast_2d(estimator.clusters_)[index],
             df=getattr(estimator, "df_path_", None),
             times=times if times is not None and len(times) == coefs.shape[1] else None,
