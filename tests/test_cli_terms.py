@@ -65,21 +65,6 @@ def test_a_tariff_from_files(folder):
     np.testing.assert_allclose(found, model.predict(table, offset=offset), rtol=1e-8)
 
 
-def test_predictions_have_probabilities_and_kept_columns(folder):
-    table = pa.parquet.read_table(folder / "policies.parquet")
-    label = np.where(table.column("claims").to_numpy() > 0, "=yes", "no")
-    pa.parquet.write_table(table.append_column("label", pa.array(label)), folder / "policies.parquet")
-    fit = ("fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", "--target", "label")
-    assert run(folder, *fit, "--loss", "logistic", "--quiet") == 0
-    predict = ("predict", "@m.skops", "@policies.parquet", "--proba", "--keep", "region,claims", "--out", "@p.csv")
-    assert run(folder, *predict) == 0
-    found, model = list(csv.DictReader((folder / "p.csv").read_text().splitlines())), load_model(folder / "m.skops")
-    assert [row["region"] for row in found] == table.column("region").to_pylist()
-    assert {row["prediction"] for row in found} <= {"'=yes", "no"}  # a spreadsheet would run the label as a formula
-    np.testing.assert_allclose([float(row["probability_no"]) for row in found], model.predict_proba(table)[:, 1], 1e-8)
-    assert run(folder, *predict, "--keep", "none") == 2
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
