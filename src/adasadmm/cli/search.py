@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .common import Wrong, not_negative
-from .models import Fitted, feature_names, last_step
 
 if TYPE_CHECKING:
     from ..estimators._path_cv import PathCV
+    from .models import Fitted
 
 __all__ = ["check_search", "chosen", "path_file", "strength_or_cv"]
 
@@ -44,6 +44,8 @@ def path_file(model: Path, kind: str) -> Path:
 
 def chosen(fitted: Fitted, file: Path) -> dict[str, Any]:
     """Write the path beside the model; returns the figures to print."""
+    from .models import feature_names, last_step
+
     model: PathCV = last_step(fitted)
     table = path_file(file, "csv")
     _write_table(model, feature_names(fitted), table)
