@@ -131,8 +131,6 @@ def cells(result: dict[str, Any]) -> list[str]:
 
 def text() -> str:
     options = arguments()
-    if options.list:
-        return "\n".join(ROWS)
     results = [measured(name, row, options.limit) for name, row in chosen(options).items()]
     if options.json:
         Path(options.json).write_text(json.dumps(results, indent=1))
@@ -141,4 +139,7 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    page.show(__file__, "benchmarks.md", text)
+    if arguments().list:
+        print("\n".join(ROWS))
+    else:
+        page.show(__file__, "benchmarks.md", text)
