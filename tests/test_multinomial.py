@@ -82,10 +82,10 @@ def test_the_prox_is_where_the_slope_balances_the_move():
     rng = np.random.default_rng(1)
     for _ in range(200):
         z, y, tau = random_row(rng)
-        u, s = np.empty(4), np.empty(4)
-        losses.prox(LOSS, z, tau, y, u)
-        losses.slope(LOSS, u, y, s)
-        np.testing.assert_allclose(s, (z - u) / tau, atol=1e-13 * (1.0 + abs(z).max() / tau))
+        for u in (z.copy(), z - tau * rng.random(4), np.full(4, np.nan), np.full(4, 1e300)):  # guesses
+            losses.prox(LOSS, z, tau, y, u)
+            losses.slope(LOSS, u, y, s := np.empty(4))
+            np.testing.assert_allclose(s, (z - u) / tau, atol=1e-13 * (1.0 + abs(z).max() / tau))
 
 
 def test_the_domain_is_the_nearest_point_of_the_shifted_simplex():

@@ -158,7 +158,8 @@ def width(loss) -> int:
     For a wider loss, z, s and the targets y of a row are arrays of length k, and the functions that return such an
     array for a scalar loss get one more argument to write it into: ``slope(loss, z, y, out)``,
     ``prox(loss, z, tau, y, out)``, ``domain(loss, s, y, out)``, which writes the nearest point at which the conjugate
-    is finite, and ``second(loss, z, y, out)``, whose ``out`` is a k x k matrix.
+    is finite, and ``second(loss, z, y, out)``, whose ``out`` is a k x k matrix. The ``out`` of the prox holds a guess,
+    from which an iterative method may start.
 
     Examples
     --------

@@ -27,6 +27,7 @@ from ._generic import (
 
 BALANCED = 1e-15  # relative error of the probabilities of the classes after `balanced`
 LARGE = 0.5  # the size of a Newton step beyond which a line search follows
+LAST = 1e-9  # relative size of a last Newton step: the error after it is of the order of its square
 
 
 class Multinomial(NamedTuple):
@@ -101,11 +102,12 @@ def multinomial_curvature(loss: Multinomial):
 
 @prox.register
 def multinomial_prox(loss: Multinomial, z, tau, y, out):
-    """Newton's method; its matrix ``I/tau + diag(p) - p p'`` is inverted by the formula of Sherman and Morrison."""
+    """Newton's method from the guess; its matrix ``I/tau + diag(p) - p p'`` is inverted by Sherman and Morrison."""
     k = len(z)
     p, step = np.empty(k), np.empty(k)
     for c in range(k):
-        out[c] = z[c]
+        if not abs(out[c] - z[c]) <= tau:  # no slope is larger than 1
+            out[c] = z[c]
     for _ in range(NEWTON_STEPS):
         softmax(out, p)
         along, share = 0.0, 0.0
@@ -121,7 +123,7 @@ def multinomial_prox(loss: Multinomial, z, tau, y, out):
         length = 1.0 if largest <= LARGE else shortened(z, tau, y, out, p, step)
         for c in range(k):
             out[c] -= length * step[c]
-        if largest <= 1e-15 * (1.0 + size) or length == 0.0:
+        if largest <= LAST * (1.0 + size) or length == 0.0:
             break
 
 

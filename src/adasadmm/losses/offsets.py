@@ -174,6 +174,8 @@ def second_with_offsets(loss: VectorWithOffset, z, target, out):
 
 @prox.register
 def prox_with_offsets(loss: VectorWithOffset, z, tau, target, out):
+    for c in range(len(out)):
+        out[c] += target["offset"][c]
     prox(loss.wrapped, z + target["offset"], tau, target["y"], out)
     for c in range(len(out)):
         out[c] -= target["offset"][c]

@@ -34,9 +34,10 @@ def _points(k: int) -> Iterator[np.ndarray]:
     yield from (size * rng.normal(size=k) for size in SIZES)
 
 
-def _written(function: Any, loss: Any, k: int, *arguments: Any) -> np.ndarray:
-    """Return the array that a function writes into its last argument."""
-    function(loss, *arguments, out := np.full(k, np.nan))
+def _written(function: Any, loss: Any, *arguments: Any) -> np.ndarray:
+    """Return the array that a function writes into its last argument; that of a prox holds a guess."""
+    z = arguments[0]
+    function(loss, *arguments, out := z.copy() if function is prox else np.full(len(z), np.nan))
     if np.isnan(out).any():
         raise _wrong(loss, function, f"for the arguments {arguments} it is {out}")
     return out
@@ -44,7 +45,7 @@ def _written(function: Any, loss: Any, k: int, *arguments: Any) -> np.ndarray:
 
 def _check_slope(loss: Any, z: np.ndarray, y: np.ndarray) -> None:
     """Along each axis the slope must lie between the difference quotients on both sides."""
-    here, s = value(loss, z, y), _written(slope, loss, len(z), z, y)
+    here, s = value(loss, z, y), _written(slope, loss, z, y)
     for c, axis in enumerate(np.eye(len(z))):
         before, after = value(loss, z - NEAR * axis, y), value(loss, z + NEAR * axis, y)
         left, right = (here - before) / NEAR, (after - here) / NEAR
@@ -57,7 +58,7 @@ def _check_slope(loss: Any, z: np.ndarray, y: np.ndarray) -> None:
 def _check_prox(loss: Any, z: np.ndarray, y: np.ndarray) -> None:
     """No point may be better than the prox."""
     for tau in STEPS:
-        found = _written(prox, loss, len(z), z, tau, y)
+        found = _written(prox, loss, z, tau, y)
 
         def envelope(u: np.ndarray, tau: float = tau) -> float:
             return value(loss, u, y) + float((u - z) @ (u - z)) / (2.0 * tau)
@@ -70,8 +71,8 @@ def _check_prox(loss: Any, z: np.ndarray, y: np.ndarray) -> None:
 
 def _check_conjugate(loss: Any, z: np.ndarray, y: np.ndarray) -> None:
     """Fenchel's inequality ``value(z) + conjugate(s) >= <s, z>``: where it fails, a certificate would be false."""
-    own = _written(slope, loss, len(z), z, y)
-    for s in (_written(domain, loss, len(z), start, y) for start in (own, 3.0 * own, z, np.zeros(len(z)))):
+    own = _written(slope, loss, z, y)
+    for s in (_written(domain, loss, start, y) for start in (own, 3.0 * own, z, np.zeros(len(z)))):
         bound = conjugate(loss, s, y)
         for point in _points(len(z)):
             for far in (point, 10.0 * point):

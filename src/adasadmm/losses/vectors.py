@@ -60,10 +60,11 @@ def second_derivatives(loss, z, y, c, out):
 
 @compiled
 def proxes(loss, z, u, tau, y, k, first, last):
-    """The prox of each row at ``z + u`` into z, and what it leaves into u."""
+    """The prox of each row at ``z + u`` into z, and what it leaves into u; z is the guess."""
     near = np.empty(k)
     for i in range(first, last, k):
         for j in range(i, i + k):
+            near[j - i] = z[j]
             u[j] += z[j]
         prox(loss, u[i : i + k], tau, y[i : i + k], near)
         for j in range(i, i + k):

@@ -154,7 +154,8 @@ def dual_vectors_subgradient(kind: DualVectors, model, method, block, state, bat
     for i in batch:
         s, y, q = kind.s[i * k : (i + 1) * k], block.y[i * k : (i + 1) * k], state.eta[0] * kind.size[i * k]
         for c in range(k):
-            z[c] = row_dot(block.X, i * k + c, state.w) + q * s[c]
+            near[c] = row_dot(block.X, i * k + c, state.w)  # the guess of the prox
+            z[c] = near[c] + q * s[c]
         if q > 0.0:
             losses.prox(model.loss, z, q, y, near)
             for c in range(k):
