@@ -55,11 +55,12 @@ bench: $(VENV)/bench
 	set -e; for table in $(TABLES); do $(BIN)/python benchmarks/$$table.py; done
 	$(BIN)/benchopt run benchmarks/benchopt --local --no-display --timeout 20m $(BENCHOPT)
 
-# The case studies: figures and pictures into docs/cases/results, from which `make docs` takes them. They need the data of
+# The case studies: figures and pictures into docs/cases/results, and figures into the pages. They need the data of
 # docs/datasets.md. One of them: make cases CASES=case_rent
 cases: $(VENV)/bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cases,peers]"
 	set -e; for case in $(CASES); do $(BIN)/python examples/$$case.py --store; done
+	$(BIN)/python docs/_ext/results.py
 
 # The wheel and the sdist, into dist/.
 dist: $(VENV)/dev

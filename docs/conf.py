@@ -24,7 +24,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "myst_parser",
     "mathml",
-    "results",
     "report",
     "benchmark_pictures",
 ]

@@ -9,7 +9,7 @@ A case study is a script ``case_NAME.py`` with a function that takes the tables 
     python examples/case_NAME.py --json     # the same as JSON
     python examples/case_NAME.py --store    # also write docs/cases/results/NAME.json and the pictures, NAME*.png
 
-The pages of docs/cases read their figures from the stored JSON.
+``python docs/_ext/results.py`` writes the stored figures into the pages of docs/cases.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""Figures of the case studies, inserted into the pages from docs/cases/results.
+"""Figures of the case studies, written into the pages from docs/cases/results.
 
-In a page, ``{{ rent.rss }}`` is a fact of the stored JSON, ``{{ rent.rss:.1f }}`` the same with a format,
-``{{ rent.table.main }}`` a table (with formats for its columns: ``{{ rent.table.main:.5f }}``), and
-``{{ rent.about }}`` the command, its date, and the source, citation and licence of the data. A name that is not stored
-is an error. ``{{ support.losses }}`` and its siblings are the tables of `support`.
+    python docs/_ext/results.py        # writes the stored figures into the pages
+
+In a page, ``<!-- rent.rss:.1f -->3.9<!-- / -->`` marks a fact of the stored JSON with its format, so that the page can
+be read as it is. ``rent.table.main`` is a table, whose format is that of all its numbers, and ``rent.about`` the
+command, its date, and the source, citation and licence of the data. ``support.losses`` and its siblings are the tables
+of `support`. A name that is not stored is an error.
+
+A mark at the beginning of a line makes it a block of HTML: only tables and paragraphs of their own stand there.
 """
 
 import importlib
@@ -11,8 +15,9 @@ import json
 import pathlib
 import re
 
-RESULTS = pathlib.Path(__file__).parents[1] / "cases" / "results"
-PLACE = re.compile(r"\{\{\s*(\w+)\.([\w.]+)(?::([^}\s]+))?\s*\}\}")
+DOCS = pathlib.Path(__file__).parents[1]
+RESULTS = DOCS / "cases" / "results"
+PLACE = re.compile(r"<!-- (?P<name>(?P<case>\w+)\.(?P<key>[\w.]+)(?::(?P<how>\S+))?) -->.*?<!-- / -->", flags=re.DOTALL)
 
 
 def stored():
@@ -22,12 +27,22 @@ def stored():
 
 def filled(text, results):
     """The text with all figures in their places; raises KeyError if one is not stored."""
-    return PLACE.sub(lambda place: _figure(results, *place.groups()), text)
+
+    def figure(place):
+        name, case, key, how = place.group("name", "case", "key", "how")
+        return f"<!-- {name} -->{_figure(results, case, key, how)}<!-- / -->"
+
+    return PLACE.sub(figure, text)
+
+
+def pages():
+    """The pages with figures."""
+    return [path for path in sorted(DOCS.glob("*/*.md")) if PLACE.search(path.read_text(encoding="utf-8"))]
 
 
 def _figure(results, case, key, how):
     if case == "support":
-        return importlib.import_module("support").TABLES[key]()
+        return f"\n\n{importlib.import_module('support').TABLES[key]().strip()}\n\n"
     if case not in results:
         raise KeyError(f"docs/cases/results has no {case}.json: run python examples/case_{case}.py --store")
     found = results[case]
@@ -56,17 +71,17 @@ def _table(rows, how):
     numbers = [not any(isinstance(row[head], str) for row in rows) for head in heads]
     lines = [heads, ["---:" if number else "---" for number in numbers]]
     lines += [[_cell(row[head], how) for head in heads] for row in rows]
-    return "\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    return "\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
 
 
 def _about(found):
     time = f" in {found['seconds']:.0f} s" if found["seconds"] is not None else ""
     return (
-        f"`{found['command']}` computed all figures of this page{time} on {found['cores']} cores "
+        f"\n\n`{found['command']}` computed all figures of this page{time} on {found['cores']} cores "
         f"({found['date']}, version {found['version']}).\n\n"
         f"- **Data:** {found['description']}\n- **Source:** {_linked(found['source'])}\n"
         f"- **Citation:** {_linked(found['citation'])}\n- **Licence:** {found['licence']}\n\n"
-        "The data are not part of the package; [Data sets](../datasets.md) explains where to put them."
+        "The data are not part of the package; [Data sets](../datasets.md) explains where to put them.\n\n"
     )
 
 
@@ -74,10 +89,6 @@ def _linked(text):
     return re.sub(r"https?://[^\s,;]+", lambda found: f"<{found[0]}>", text)
 
 
-def fill_in(app, docname, source):
-    source[0] = filled(source[0], stored())
-
-
-def setup(app):
-    app.connect("source-read", fill_in)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+if __name__ == "__main__":
+    for path in pages():
+        path.write_text(filled(path.read_text(encoding="utf-8"), stored()), encoding="utf-8")
