@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._core.jit import compiled
+from .._core.jit import compiled, inlined
 from .matrices import CSR, Dense, Rows, WithIntercept, plain
 
-__all__ = ["components", "ends_of", "joined", "summed"]
+__all__ = ["components", "ends_of", "joined", "summed", "unite"]
 
 
 def ends_of(A: CSR) -> tuple[np.ndarray, np.ndarray]:
@@ -37,20 +37,22 @@ def joined(ends: tuple[np.ndarray, np.ndarray], rows: np.ndarray, d: int) -> tup
 def components(first, second, rows, root):
     """The smallest node that each node is connected to by these rows; ``root`` holds the nodes, and is overwritten."""
     for row in rows:
-        one, other = first[row], second[row]
-        while root[one] != one:
-            root[one] = root[root[one]]
-            one = root[one]
-        while root[other] != other:
-            root[other] = root[root[other]]
-            other = root[other]
-        if one < other:
-            root[other] = one
-        else:
-            root[one] = other
+        unite(root, first[row], second[row])
     for node in range(len(root)):
         root[node] = root[root[node]]
     return root
+
+
+@inlined
+def unite(root, i, j):
+    """Give the clusters of two nodes one root, the smaller one."""
+    while root[i] != i:
+        root[i] = root[root[i]]
+        i = root[i]
+    while root[j] != j:
+        root[j] = root[root[j]]
+        j = root[j]
+    root[max(i, j)] = min(i, j)
 
 
 def summed(X: Rows, label: np.ndarray, number: int) -> np.ndarray:

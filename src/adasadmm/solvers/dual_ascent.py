@@ -34,7 +34,6 @@ __all__ = [
     "multipliers",
     "pull",
     "sweep",
-    "unite",
     "variation",
 ]
 
@@ -215,15 +214,3 @@ def fused_clusters(graph, h, w, forces):
     for i in range(n):
         out[i] = total[root[i]] / weight[root[i]]
     return out
-
-
-@inlined
-def unite(root, i, j):
-    """Give the clusters of two nodes one root, the smaller one."""
-    while root[i] != i:
-        root[i] = root[root[i]]
-        i = root[i]
-    while root[j] != j:
-        root[j] = root[root[j]]
-        j = root[j]
-    root[max(i, j)] = min(i, j)

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..linalg.joined import unite
 from ..linalg.matrices import differences
 from ..problem import Problem
 from . import dual_ascent
 from .direct import limits_of
-from .dual_ascent import unite
 
 __all__ = ["Edges", "edges_of"]
 

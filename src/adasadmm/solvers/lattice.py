@@ -13,10 +13,10 @@ import numpy as np
 
 from .._core.jit import inlined, inlined_sum
 from ..linalg.chain import chain_multipliers, fuse_chain
+from ..linalg.joined import unite
 from ..problem import Problem
 from . import dual_ascent
 from .direct import limits_of
-from .dual_ascent import unite
 
 __all__ = ["Lattice", "is_lattice", "lattice_of"]
 
