@@ -27,6 +27,7 @@ from adasadmm import (
     Squared,
     SquaredHinge,
     Stack,
+    StructuredRegressor,
     graphs,
     penalties,
     solve,
@@ -320,6 +321,25 @@ def test_bounds_may_have_units_of_their_own():
     )
     assert other.certificate.relative_gap <= 1e-12
     assert S * other.w_average == pytest.approx(one.w_average, abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "quantile", "poisson"])
+def test_weights_that_leave_one_row_leave_no_gap(loss):
+    X, y = steps_of(8, n=40)
+    model = GraphGuidedRegressor("chain", loss=loss).fit(X, np.abs(y), sample_weight=np.eye(40)[0])
+    assert 0.0 <= model.dual_gap_ <= model.tol
+    assert model.predict(X[:1])[0] == pytest.approx(abs(y[0]), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [5, 7])
+def test_a_log_link_far_from_its_optimum_overflows_in_silence(seed):
+    rng = np.random.default_rng(seed)
+    X = 100.0 + rng.normal(size=(60, 50))
+    predictions = X @ np.r_[rng.normal(size=25), np.zeros(25)]
+    y = rng.poisson(np.exp(2.0 * predictions / np.abs(predictions).max()))
+    weight = rng.choice([0.0, 0.5, 1.0, 3.0], size=60)
+    model = StructuredRegressor(np.eye(50), loss="poisson", alpha=3e-5, l2=0.0, fit_intercept=False)
+    assert model.fit(X, y, sample_weight=weight).dual_gap_ <= model.tol
 
 
 # --- many problems ---------------------------------------------------------------------------------------------------

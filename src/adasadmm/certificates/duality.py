@@ -146,16 +146,17 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
     Unlike the objective, the excess does not change if a constant is added to the loss. The floor, 1e-12 excess(0),
     matters for exact fits only, whose excess is 0. But excess(0) also counts how far the targets are from 0, which says
     nothing about a model with an intercept: there, the floor is at most 1e-4 times the excess of a constant prediction.
+    A dual value that rounding puts above the primal value leaves no gap.
     """
     if not math.isfinite(primal) or not math.isfinite(dual):
         return math.inf
     least = problem.least_loss
-    if dual <= primal <= least + ULPS * abs(least):  # nothing is below the least loss, so this is the optimum
+    if primal <= least + ULPS * abs(least):  # nothing is below the least loss, so this is the optimum
         return 0.0
     floor = OF_ZERO * (problem.value_at_zero - least)
     if primal - least < floor and has_free_intercept(problem):
         floor = min(floor, OF_CONSTANT * (problem.loss_at_mean_target - least))
-    return (primal - dual) / max(primal - least, floor, np.finfo(float).tiny)
+    return max(primal - dual, 0.0) / max(primal - least, floor, np.finfo(float).tiny)
 
 
 def _contradicts(problem: Problem, primal: float, dual: float) -> bool:

@@ -82,6 +82,7 @@ def free_coordinates(problem: Problem, bounds: Bounds) -> Free:
     return _free_of[problem]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # slopes of a diverged point overflow; NaN is no dual point
 def repair(
     problem: Problem, s: np.ndarray, theta: np.ndarray, domain: tuple[np.ndarray, np.ndarray] | None, bounds: Bounds
 ) -> tuple[np.ndarray, np.ndarray]:

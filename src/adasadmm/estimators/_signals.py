@@ -211,7 +211,7 @@ def _outcome(problem: Problem, result: Result, choice: Choice, constant: float) 
         return Outcome(result, choice, problem.objective(result.w_average) + constant, math.inf)
     # A constant makes the objective larger, and so the relative gap smaller; not if it is only rounding.
     objective = found.primal + constant
-    with_constant = found.gap / objective if constant > 0.0 and objective > 0.0 else math.inf
+    with_constant = max(found.gap, 0.0) / objective if constant > 0.0 and objective > 0.0 else math.inf
     return Outcome(result, choice, objective, min(found.relative_gap, with_constant))
 
 

@@ -36,7 +36,7 @@ def with_exact_structure(problem: Problem, result: Result, tol: float) -> tuple[
     fused = fuse(problem, result, tol)
     if fused is not result or not found.relative_gap <= tol:
         return fused, fused is not result
-    goal = FURTHER * max(found.relative_gap, 0.0)  # rounding may make it negative
+    goal = FURTHER * found.relative_gap
     further = solve(problem, solver, start=result, tol=goal, epochs=MOST_ITERATIONS)
     for attempt in (fuse, _on_clusters):
         fused = attempt(problem, further, tol)

@@ -95,9 +95,11 @@ class LossOverRows:
     def loss_at_mean_target(self) -> float:
         """The mean loss of rows in memory if each prediction is the mean target.
 
-        At w = 0 instead if there is an offset, or if all targets are equal, so that nothing remains to be explained.
+        At w = 0 instead if there is an offset, or if all targets with a weight are equal, so that nothing remains to be
+        explained.
         """
-        if isinstance(self.loss, WithOffset) or (self.rows.y == self.rows.y[0]).all():
+        counted = self.rows.y[self.rows.c > 0.0]
+        if isinstance(self.loss, WithOffset) or (counted == counted[0]).all():
             return self.loss_at_zero
         constant = np.full(self.n, np.average(self.rows.y, weights=self.rows.c))
         return float(losses.mean_value(self.loss, constant, *self.rows[1:]))
