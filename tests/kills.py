@@ -1,6 +1,7 @@
 """Runs that are killed at random moments, and resumed: used by the tests and by benchmarks/kills.py."""
 
 import bz2
+import functools
 import multiprocessing
 import os
 import time
@@ -9,13 +10,18 @@ import numpy as np
 
 from adasadmm import L1, Checkpoint, Hinge, Problem, SquaredHinge, checkpoints, graphs, solve, sources
 from adasadmm._solve import drive
+from adasadmm.sources._cached import CachedSource
+from adasadmm.sources._store import Writer
 
 FIELDS = ("w", "v", "theta", "w_mean", "v_mean", "w_average", "w_feasible")
 WRITE_SECONDS = 0.005  # a write takes about so long in a child, so that kills land in some
 
 
 def problems(folder):
-    """The same rows in memory and in files of several blocks, by where they are."""
+    """The same rows in memory and in files of several blocks, by where they are.
+
+    Those behind a cache are a function of a folder: each run there writes the cache first, if there is none.
+    """
     import pyarrow
     import pyarrow.parquet
     from sklearn.datasets import dump_svmlight_file
@@ -29,13 +35,27 @@ def problems(folder):
     packed.write_bytes(bz2.compress(text.read_bytes()))
     columns = {f"x{j}": X[:, j] for j in range(6)} | {"label": y}
     pyarrow.parquet.write_table(pyarrow.table(columns), table, row_group_size=150)
+
+    def cached(place):
+        return Problem(sources.cached(sources.svmlight(text, block_bytes=2**11), place / "rows.cache"), **parts)
+
     return {
         "memory": Problem(X, y, **parts),
         "memory, smooth": Problem(X, y, **{**parts, "loss": SquaredHinge()}),
         "svmlight": Problem(sources.svmlight(text, block_bytes=2**14), **parts),
         "svmlight, bz2": Problem(sources.svmlight(packed, block_bytes=2**14), **parts),
         "Parquet": Problem(sources.parquet(table, block_rows=100), **parts),
+        "svmlight, cached": cached,
     }
+
+
+def undisturbed(problem, solver, options, folder):
+    """The facts of a run that nobody kills."""
+    return facts(solve(_in_folder(problem, folder), solver, **options))
+
+
+def _in_folder(problem, folder):
+    return problem(folder) if callable(problem) else problem
 
 
 def facts(result):
@@ -90,19 +110,28 @@ def _in_a_child(problem, solver, options, folder, kill_after, writes=0):
 
 
 def _child(problem, solver, options, folder, pipe):
-    write_whole = checkpoints.write_whole
+    def told(write):
+        @functools.wraps(write)
+        def telling(*args):
+            os.write(pipe, b"(")
+            written = write(*args)
+            os.write(pipe, b")")
+            return written
 
-    def told(path, content):
-        os.write(pipe, b"(")
-        write_whole(path, content)
-        os.write(pipe, b")")
+        return telling
 
-    def slow(handle):  # instead of waiting for the disc: what was written outlives the process in any case
+    def slow(handle=None):  # instead of waiting for the disc: what was written outlives the process in any case
         time.sleep(WRITE_SECONDS * np.random.default_rng().random())
 
-    checkpoints.write_whole, os.fsync = told, slow
+    def add_slowly(self, block, add=Writer.add):
+        slow()
+        add(self, block)
+
+    checkpoints.write_whole, os.fsync = told(checkpoints.write_whole), slow
+    CachedSource._write, Writer.add = told(CachedSource._write), add_slowly
     drive.SLICE_SECONDS = 1e-3  # many slices, so many writes
     os.write(pipe, b"b")
+    problem = _in_folder(problem, folder)
     result = solve(problem, solver, checkpoint=Checkpoint(folder / "run", every=0.0), resume=True, **options)
     np.savez(folder / "facts.npz", **facts(result))
     os.write(pipe, b".")

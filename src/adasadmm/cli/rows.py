@@ -63,6 +63,7 @@ def guarded(command: Run) -> Run:
         from ..checkpoints import CheckpointError
         from ..models import ModelError
         from ..sources import BadRow
+        from ..sources._faults import SourceChanged
 
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # the source has checked them
         try:
@@ -77,7 +78,8 @@ def guarded(command: Run) -> Run:
                 remedies.append("--on-bad-row skip to skip such rows")
                 raise Failed(f"{error}; use {' or '.join(remedies)}") from None
             cannot_write = isinstance(error, CheckpointError) and isinstance(error.__cause__, OSError)
-            raise (Failed if cannot_write or isinstance(error, ModelError) else Wrong)(str(error)) from None
+            failed = cannot_write or isinstance(error, (ModelError, SourceChanged))
+            raise (Failed if failed else Wrong)(str(error)) from None
 
     return run
 

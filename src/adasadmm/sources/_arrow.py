@@ -12,6 +12,7 @@ import numpy as np
 from ._base import Settings, Source
 from ._faults import Faults, RawBlock, SourceError
 from ._gate import check_block, resolve_block_rows
+from ._states import FileStates
 from ._summary import Scanned
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ class TableSource(Source):
     ) -> None:
         pyarrow()
         self.paths, self.kept = paths, tuple[str, ...]()
+        self._states = FileStates(paths)
         schema = self._schema(paths[0])
         self.chosen = choose(schema.names, columns, paths[0])
         self.has_offset = self.chosen.has_offset
@@ -197,6 +199,9 @@ class TableSource(Source):
 
     def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
         path, group = self.partitions[partition]
+        return self._states.watched(path, self._read_group(path, group, faults))
+
+    def _read_group(self, path: str, group: int, faults: Faults) -> Iterator[RawBlock]:
         place, first = f"{path}, {self.group_name} {group}", 0
         try:
             others = [name for name in self.kept if name not in self.chosen.all]
@@ -214,18 +219,24 @@ class TableSource(Source):
         if self._observers or self.on_bad_row != "stop" or not self.chosen.all[len(self.chosen.features) :]:
             yield from super()._scan(faults)
             return
-        d, only = len(self.chosen.features), self.chosen._replace(features=[])
         for path, group in self.partitions:
-            place = f"{path}, {self.group_name} {group}"
-            try:
-                for batch in self._batches(path, group, only.all):
-                    block = to_raw_block(batch, only, place)._replace(X=np.zeros((batch.num_rows, 1)))
-                    block = check_block(block, 1, faults)
-                    yield batch.num_rows, d, d * batch.num_rows, block.y, block.weight
-            except SourceError:
-                raise
-            except (OSError, pyarrow().ArrowException) as error:
-                faults.report(f"{place}: {error}")
+            yield from self._states.watched(path, self._scan_group(path, group, faults))
+
+    def _scan_group(self, path: str, group: int, faults: Faults) -> Iterator[Scanned]:
+        d, only, place = (
+            len(self.chosen.features),
+            self.chosen._replace(features=[]),
+            f"{path}, {self.group_name} {group}",
+        )
+        try:
+            for batch in self._batches(path, group, only.all):
+                block = to_raw_block(batch, only, place)._replace(X=np.zeros((batch.num_rows, 1)))
+                block = check_block(block, 1, faults)
+                yield batch.num_rows, d, d * batch.num_rows, block.y, block.weight
+        except SourceError:
+            raise
+        except (OSError, pyarrow().ArrowException) as error:
+            faults.report(f"{place}: {error}")
 
     def _check_schema(self, schema: pa.Schema, path: str) -> None:
         """Every file must have the columns of the first file, as numbers; the target may be a string in all files."""

@@ -12,8 +12,9 @@ from typing import Any
 from .._core.files import written_whole
 from ..linalg import matrices
 from ._base import Source
-from ._faults import Faults, RawBlock, SourceError, SourceWarning
+from ._faults import Faults, RawBlock, SourceChanged, SourceWarning
 from ._observers import Head
+from ._states import state_of
 from ._store import CacheFault, Store, Writer
 from ._summary import Scanned, Summary
 
@@ -144,7 +145,7 @@ class CachedSource(Source):
                 self._store = self._write()
             assert self._store is not None
             if self._store.summary != old.summary:
-                raise SourceError(f"{self!r} was changed while it was read")
+                raise SourceChanged(f"{self!r} was changed while it was read")
             return self._store
 
     def _write(self) -> Store:
@@ -155,7 +156,7 @@ class CachedSource(Source):
             try:
                 summary = super()._count()
                 if key_of(self.inner) != key:
-                    raise SourceError(f"{self!r} was changed while its cache was written")
+                    raise SourceChanged(f"{self!r} was changed while its cache was written")
                 # Rows that are not from files have a key that no other run can have.
                 key = key if key is not None else hashlib.sha256(os.urandom(32)).hexdigest()
                 self._writer.finish(key, summary)
@@ -188,10 +189,10 @@ def key_of(source: Source) -> str | None:
     paths, settings = found
     digest = hashlib.sha256(repr((source.on_bad_row, settings)).encode())
     for path in paths:
-        state = os.stat(path)
-        digest.update(repr((os.path.abspath(path), state.st_size, state.st_mtime_ns)).encode())
+        size, _ = state = state_of(path)
+        digest.update(repr((os.path.abspath(path), *state)).encode())
         with open(path, "rb") as file:
             for k in range(SAMPLES):
-                file.seek(max(0, state.st_size - SAMPLE_BYTES) * k // max(1, SAMPLES - 1))
+                file.seek(max(0, size - SAMPLE_BYTES) * k // max(1, SAMPLES - 1))
                 digest.update(file.read(SAMPLE_BYTES))
     return digest.hexdigest()

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["MAX_MESSAGES", "BadRow", "Faults", "RawBlock", "SourceError", "SourceWarning"]
+__all__ = ["MAX_MESSAGES", "BadRow", "Faults", "RawBlock", "SourceChanged", "SourceError", "SourceWarning"]
 
 MAX_MESSAGES = 10  # the number of faults whose messages are kept; all of them are counted
 
@@ -43,6 +43,10 @@ class BadRow(SourceError):
     def __init__(self, message: str, remedy: str | None = None) -> None:
         super().__init__(message)
         self.remedy = remedy
+
+
+class SourceChanged(SourceError):
+    """The rows are not those that were there when the source was opened."""
 
 
 class SourceWarning(UserWarning):

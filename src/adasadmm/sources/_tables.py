@@ -10,6 +10,7 @@ import numpy as np
 from ._arrow import Chosen, Columns, Target, choose, pyarrow
 from ._faults import SourceError
 from ._paths import Paths, kind_of, resolved
+from ._states import FileStates
 
 __all__ = ["TableBlock", "Tables", "tables"]
 
@@ -107,6 +108,7 @@ class Tables:
         self.chosen: Chosen = choose(dataset.schema.names, columns, paths[0])
         self._partitions = [part for fragment in dataset.get_fragments() for part in _parts(fragment)]
         self._schema = dataset.schema
+        self._states = FileStates(part.path for part in self._partitions)
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -127,6 +129,9 @@ class Tables:
     def read(self, partition: int, columns: list[str] | None = None) -> Iterator[TableBlock]:
         """The blocks of one partition in order, with these columns of the table."""
         part, names = self._partitions[partition], self.columns if columns is None else columns
+        return self._states.watched(part.path, self._blocks(part, names))
+
+    def _blocks(self, part: Any, names: list[str]) -> Iterator[TableBlock]:
         read = list(dict.fromkeys([*names, *(name for name in self.chosen[1:] if name is not None)]))
         batches = part.to_batches(columns=read, batch_size=self.block_rows, schema=self._schema, use_threads=False)
         try:

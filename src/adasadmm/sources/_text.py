@@ -19,6 +19,7 @@ from .._core.files import MOST_EXPANSION, most_unpacked
 from ..linalg.matrices import Rows
 from ._base import Settings, Source
 from ._faults import Faults, RawBlock, SourceError
+from ._states import FileStates
 
 __all__ = [
     "BLOCK_BYTES",
@@ -168,6 +169,7 @@ class TextSource(Source):
         self.paths, self.block_bytes = paths, block_bytes or BLOCK_BYTES
         if self.block_bytes < 1:
             raise ValueError(f"block_bytes must be at least 1, got {block_bytes}")
+        self._states = FileStates(paths)
         self.partitions: list[tuple[str, int]] = []  # a file, and the first byte; -1 for a compressed file
         for path in paths:
             if opener(path) is None:
@@ -194,6 +196,9 @@ class TextSource(Source):
 
     def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
         path, start = self.partitions[partition]
+        return self._states.watched(path, self._read_from(path, start, faults))
+
+    def _read_from(self, path: str, start: int, faults: Faults) -> Iterator[RawBlock]:
         if start >= 0:
             yield from self.parse_chunks([chunk_at(path, start, self.block_bytes)], path, faults)
             return

@@ -18,7 +18,7 @@ from ..linalg.matrices import Repeated, Rows, Streamed, WithIntercept, as_rows, 
 from ..losses.offsets import WithOffset
 from ._base import Source
 from ._calls import OnConvertedBlocks, OnSingleBlock, Remembered
-from ._faults import RawBlock, SourceError
+from ._faults import RawBlock, SourceChanged, SourceError
 from ._gate import Matrix
 from ._summary import Summary
 
@@ -105,7 +105,7 @@ def of_source(source: Source, loss: Loss) -> Iterator[tuple[slice, Block]]:
             yield rows, block
     if first != n:
         had, now = (rows // losses.width(loss) for rows in (n, first))
-        raise SourceError(f"{source!r} was changed: it had {had:,} rows, now {f'{now:,}' if first < n else 'more'}")
+        raise SourceChanged(f"{source!r} was changed: it had {had:,} rows, now {f'{now:,}' if first < n else 'more'}")
 
 
 def of_raw_block(raw: RawBlock, summary: Summary, loss: Loss) -> Block:
@@ -192,7 +192,7 @@ def first_of_source(source: Source, loss: Loss) -> Block:
         raise SourceError(f"{source!r}: sample_weight must not be 0 for all rows")
     heads = [of_raw_block(raw, source.summary, loss) for raw in source.head()]
     if not heads:
-        raise SourceError(f"{source!r} was changed: it had {source.shape[0]:,} rows, now none")
+        raise SourceChanged(f"{source!r} was changed: it had {source.shape[0]:,} rows, now none")
     Xs, ys, cs = zip(*heads, strict=True)
     return Block(selections.stacked(Xs), np.concatenate(ys), np.concatenate(cs))
 
