@@ -67,7 +67,14 @@ def known(case):
             *of_B,
             *of_split,
         ),
-        *(case.diagonal, case.paths is None, case.bands is None, case.families is None, case.system.flops),
+        *(
+            case.diagonal,
+            case.paths is None,
+            case.bands is None,
+            case.families is None,
+            case.condensed is case,
+            case.system.flops,
+        ),
         *(
             case.value_at_zero,
             case.has_ridge,

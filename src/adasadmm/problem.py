@@ -23,6 +23,7 @@ from .penalties.constraint import Constraint
 from .penalties.gates import as_gamma, as_penalty, as_set
 from .sources import Source, blocks
 from .sources.blocks import Block
+from .sources.condensed import condensed
 from .sources.loss_over_rows import LossOverRows
 
 __all__ = ["Block", "Problem"]
@@ -54,6 +55,7 @@ DEPENDS_ON = {
     "v_step": {"A", "B", "penalty"},
     "w_set_split": INPUTS,
     "_block_by_passes": {"source", "loss"},
+    "_condensed_rows": {"source", "rows", "loss"},
 }
 
 
@@ -242,6 +244,15 @@ class Problem(LossOverRows, Constraint):
     def by_passes(self) -> Problem:
         """The same problem with targets and weights in memory, and the rows of a source read again in each product."""
         return self.replaced(source=None, rows=self._block_by_passes)
+
+    @property
+    def condensed(self) -> Problem:
+        """The same problem on few rows, if the loss is squared and the rows are many; else the problem itself."""
+        return self if self._condensed_rows is None else self.replaced(rows=self._condensed_rows)
+
+    @functools.cached_property
+    def _condensed_rows(self) -> Block | None:
+        return None if self.source is not None else condensed(self.loss, self.rows)
 
     @functools.cached_property
     def w_set_split(self) -> Problem:

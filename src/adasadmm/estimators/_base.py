@@ -288,7 +288,7 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
         self._results = [dataclasses.replace(fit.result, run=None, certified=fit.result.certificate) for fit in fits]
         # The trace ends with the objective of the last iterate; the model is the average of the iterates.
         with np.errstate(over="ignore", invalid="ignore"):  # after divergence
-            self._objectives = [fit.result.run.problem.objective(fit.result.w_average) for fit in fits]
+            self._objectives = [fit.problem.objective(fit.result.w_average) for fit in fits]
         for name in ("coef_penalized_", "intercept_penalized_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         if all(fit.penalized is not None for fit in fits):

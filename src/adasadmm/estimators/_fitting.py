@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import losses
 from .._core.threads import one_blas_thread
 from .._solve import solve
+from ..certificates import certify
+from ..certificates.domains import into_domain
 from ..certificates.polish import feasible
 from ..certificates.trace import Result, Snapshot, Status, Trace
 from ..checkpoints import Checkpoint
@@ -29,6 +32,7 @@ from ..registry import LOSSES, Tuning
 from ..solvers import Solver
 from ..sources import Source
 from ..sources.blocks import outputs_of
+from ..sources.condensed import slopes_of_all
 from ._advice import missed
 from ._judged import Judgement
 from ._null_model import null_unless_better
@@ -50,6 +54,7 @@ class Fit(NamedTuple):
     result: Result
     choice: Choice
     converged: bool
+    problem: Problem
     fused: bool = False  # equal coefficients are equal to the last bit
     penalized: tuple[np.ndarray, Any] | None = None  # coefficients and intercept before they were estimated again
 
@@ -130,8 +135,13 @@ def fit_one(
     checkpoint: Checkpoint | None = None,
     resume: bool = False,
 ) -> Fit:
-    """Fit one linear function."""
+    """Fit one linear function; by "auto", to condensed rows if there are such."""
     auto = is_auto(estimator.solver)
+    few = problem.condensed if _may_condense(estimator, problem) and checkpoint is None else problem
+    if few is not problem:
+        found = _at_all_rows(problem, fit_one(estimator, few, seed, start, callback))
+        if gap_of(found.result) <= estimator.tol:
+            return found
     streaming = problem.source is not None and not problem.on_workers
     in_turn = solvers_for(estimator, problem, streaming)
     if estimator.max_iter is not None:
@@ -152,6 +162,30 @@ def fit_one(
     return _finished(estimator, problem, attempts.best, attempts.choice)
 
 
+def _may_condense(estimator: Parameters, problem: Problem) -> bool:
+    """Whether a fit to other rows is the same to the user: it runs until ``tol``, by whatever solver is fastest."""
+    return is_auto(estimator.solver) and estimator.max_iter is None and problem.w_set is None
+
+
+@one_blas_thread()
+def _at_all_rows(problem: Problem, fit: Fit) -> Fit:
+    """A fit to condensed rows, with the certificate that all rows give it.
+
+    If theta is not in its domain, the dual point is also scaled until it is, which keeps s and theta in balance.
+    """
+    w, (s, theta) = fit.result.w_average, fit.result.run.dual_point()
+    s, v = slopes_of_all(problem.rows, fit.problem.rows, s), problem.times_A(w) - problem.b
+    inside = np.divide(into_domain(problem, theta), theta, out=np.ones_like(theta), where=theta != 0.0)
+    scales = {1.0, float(np.clip(np.min(inside, initial=1.0), 0.0, 1.0))}
+    found = max((certify(problem, w, v, scale * s, scale * theta) for scale in scales), key=lambda one: one.dual)
+    reason = f"the squared loss of {problem.n} rows is that of {fit.problem.n}, and {fit.choice.reason}"
+    return fit._replace(
+        result=dataclasses.replace(fit.result, certified=found),
+        choice=fit.choice._replace(reason=reason),
+        problem=problem,
+    )
+
+
 def fit_path(
     estimator: Parameters, problem: Problem, alphas: np.ndarray, seed: int, exact: bool = True
 ) -> Iterator[Fit]:
@@ -165,8 +199,10 @@ def fit_path(
         return {**_solve_settings(estimator, solver, auto, show=False), "seed": seed}
 
     effort = Effort(estimator.tol, settings, _tuning(estimator), first_only=estimator.max_iter is not None)
-    for solution in solutions(problem, alphas, estimator.solver, effort):
-        yield _finished(estimator, solution.problem, solution.result, solution.choice, exact)
+    few = problem.condensed if _may_condense(estimator, problem) else problem
+    for solution in solutions(few, alphas, estimator.solver, effort):
+        fit = _finished(estimator, solution.problem, solution.result, solution.choice, exact)
+        yield fit if few is problem else _at_all_rows(problem.with_penalty(solution.problem.penalty), fit)
 
 
 @one_blas_thread()
@@ -183,13 +219,13 @@ def _finished(estimator: Parameters, problem: Problem, result: Result, choice: C
     result = feasible(problem, result)
     penalized = split_intercept(estimator, result.w_average, problem.outputs)
     if estimator.refit == "none":
-        return Fit(*penalized, result, choice, converged, fused)
+        return Fit(*penalized, result, choice, converged, problem, fused)
     if problem.source is not None:
         raise ValueError(f'refit={estimator.refit!r} needs rows in memory, which a source has not: set refit="none"')
     if problem.outputs > 1:
         raise ValueError(f'refit={estimator.refit!r} is not available for outputs that are fitted together: set "none"')
     again = refitted(problem, result.w_average, 0.0 if fused else FUSED, estimator.fit_intercept)
-    return Fit(*split_intercept(estimator, again), result, choice, converged, True, penalized)
+    return Fit(*split_intercept(estimator, again), result, choice, converged, problem, True, penalized)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -226,7 +262,7 @@ def split_intercept(estimator: Parameters, w: np.ndarray, outputs: int = 1) -> t
 def judgement(fit: Fit, has_intercept: bool) -> Judgement:
     """Return the data from which the degrees of freedom of a fit are computed."""
     w = np.vstack([np.atleast_2d(fit.coef).T, fit.intercept]) if has_intercept else np.atleast_2d(fit.coef).T
-    return Judgement(fit.result.run.problem, w.reshape(-1), 0.0 if fit.fused else FUSED, fit.penalized is not None)
+    return Judgement(fit.problem, w.reshape(-1), 0.0 if fit.fused else FUSED, fit.penalized is not None)
 
 
 def warn_unless_converged(fits: list[Fit], estimator: Parameters) -> None:

@@ -30,7 +30,7 @@ def criteria(problem: Problem, w: np.ndarray, apart: float = 0.0, refitted: bool
 
     With ``refitted``, w was estimated again without the penalty.
     """
-    df, reason = degrees_of_freedom(problem, w, apart, refitted)
+    df, reason = degrees_of_freedom(problem.condensed, w, apart, refitted)
     if df is None:
         return Criteria(None, None, None, reason)
     minus_twice, parameters = _minus_twice_log_likelihood(problem, w)
