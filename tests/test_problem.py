@@ -67,7 +67,15 @@ def known(case):
             *of_B,
             *of_split,
         ),
-        *(case.diagonal, case.paths is None, case.bands is None, case.families is None, case.system.flops),
+        *(
+            case.diagonal,
+            case.is_identity,
+            case.is_plain,
+            case.paths is None,
+            case.bands is None,
+            case.families is None,
+            case.system.flops,
+        ),
         *(
             case.value_at_zero,
             case.has_ridge,
