@@ -69,6 +69,8 @@ def known(case):
         ),
         *(
             case.diagonal,
+            case.is_identity,
+            case.is_plain,
             case.paths is None,
             case.bands is None,
             case.families is None,

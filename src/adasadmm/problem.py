@@ -48,6 +48,8 @@ DEPENDS_ON = {
     "column_sizes": {"rows", "A"},
     "_inverse_B": {"A", "B"},
     "diagonal": {"source", "rows"},
+    "is_identity": {"source", "rows"},
+    "is_plain": {"source", "rows", "gamma"},
     "paths": {"A"},
     "bands": {"A"},
     "families": {"A"},
@@ -283,8 +285,15 @@ class Problem(LossOverRows, Constraint):
     @functools.cached_property
     def value_at_zero(self) -> float:
         """The objective at w = 0; without the penalty if B does not make v a function of w."""
-        v = (-self.b if self.has_b else self.b) if self.B is None else self._v_of(np.zeros(self.d))
+        if isinstance(self.penalty, penalties.PENALTIES) and not self.has_b:
+            return self.loss_at_zero
+        v = -self.b if self.B is None else self._v_of(np.zeros(self.d))
         return self.loss_at_zero + (0.0 if v is None else self.penalty_value(v))
+
+    @functools.cached_property
+    def is_plain(self) -> bool:
+        """Whether X = I, all rows have the same weight, and there is no ridge: then numbers can replace arrays."""
+        return self.is_identity and not self.has_ridge and bool(self.rows.c.min() == self.rows.c.max())
 
     def ridge_value(self, w: np.ndarray) -> float:
         return 0.5 * float(self.gamma @ (w * w)) if self.has_ridge else 0.0

@@ -160,9 +160,8 @@ def begin(problem: Problem, solver: Solver, start: Result | None = None) -> Run:
         same_solver = start.run is not None and repr(start.run.solver) == repr(solver)
         if same_solver and _same_quadratics(start.run.problem, inner):
             return start.run.fork(inner)
-    w = np.zeros(problem.d) if start is None else start.w.copy()
-    v = np.zeros(problem.p) if start is None else start.v
-    theta = np.zeros(problem.m) if start is None else start.theta
+    lengths = problem.d, problem.p, problem.m
+    w, v, theta = map(np.zeros, lengths) if start is None else (x.copy() for x in (start.w, start.v, start.theta))
     if split:
         v, theta = np.concatenate([v, w]), np.concatenate([theta, np.zeros(problem.d)])
     return solver.begin(inner, Point(w, v, theta))

@@ -25,14 +25,15 @@ __all__ = ["dual_value"]
 class Equations(NamedTuple):
     """For each row the x, y, ``c / n`` and gamma, w and ``A'theta``; equations hold up to ``rounding``.
 
-    ``s`` counts only where gamma > 0; None stands for the slopes that balance ``A'theta`` and the ridge at w.
+    Numbers stand for equal entries. ``s`` counts only where gamma > 0; None stands for the slopes that balance
+    ``A'theta`` and the ridge at w.
     """
 
     loss: Any
-    x: np.ndarray
+    x: np.ndarray | float
     y: np.ndarray
-    rate: np.ndarray
-    gamma: np.ndarray
+    rate: np.ndarray | float
+    gamma: np.ndarray | float
     w: np.ndarray
     of_A: np.ndarray
     s: np.ndarray | None
@@ -57,7 +58,10 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray | None, theta: np.
         return None
     theta = penalties.domain(problem.penalty, theta)
     of_A = problem.last_A_transposed.of(theta)
-    e = Equations(problem.loss, x, problem.rows.y, problem.rates, problem.gamma, w, of_A, s, 0.0)
+    y, c = problem.rows.y, problem.rows.c
+    e = Equations(problem.loss, 1.0, y, float(c[0]) / problem.n, 0.0, w, of_A, s, 0.0)
+    if not problem.is_plain:
+        e = e._replace(x=x, rate=problem.rates, gamma=problem.gamma)
     scale, conjugates, ridge, pull, size, residual = sums(e, 1.0)
     if scale != 1.0:  # perhaps because of rounding errors, whose size takes a while to find
         e = e._replace(rounding=_rounding(problem, theta))
@@ -88,9 +92,9 @@ def slope_of(e, i):
     ends at 0.
     """
     low, high = losses.domain(e.loss, e.y[i])
-    pull = e.rate[i] * e.x[i]
-    if e.gamma[i] > 0.0:
-        balanced = (e.of_A[i] - e.gamma[i] * e.w[i]) / pull if pull != 0.0 else 0.0
+    pull, gamma = entry_or(e.rate, i, 1.0) * entry_or(e.x, i, 1.0), entry_or(e.gamma, i, 0.0)
+    if gamma > 0.0:
+        balanced = (e.of_A[i] - gamma * e.w[i]) / pull if pull != 0.0 else 0.0
         return min(max(entry_or(e.s, i, balanced), low), high), 1.0
     if pull == 0.0:
         return min(max(0.0, low), high), 1.0 if abs(e.of_A[i]) <= e.rounding else -1.0
@@ -109,19 +113,19 @@ def sums(e, scale):
     the sum of the slopes and that of their sizes, and ``|q + gamma w|^2``.
     """
     least, conjugates, ridge, total, size, residual = 1.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(len(e.x)):
+    for i in range(len(e.y)):
         s, factor = slope_of(e, i)
-        least, rate = min(least, factor), e.rate[i]
+        least, rate, gamma = min(least, factor), entry_or(e.rate, i, 1.0), entry_or(e.gamma, i, 0.0)
         if scale != 1.0:
             low, high = losses.domain(e.loss, e.y[i])
             s = min(max(scale * s, low), high)
-        q = rate * e.x[i] * s - scale * e.of_A[i]
+        q = rate * entry_or(e.x, i, 1.0) * s - scale * e.of_A[i]
         if rate > 0.0:
             conjugates += rate * losses.conjugate(e.loss, s, e.y[i])
             total += rate * s
             size += rate * abs(s)
-        if e.gamma[i] > 0.0:
-            ridge += 0.5 * q * q / e.gamma[i]
-            q += e.gamma[i] * e.w[i]
+        if gamma > 0.0:
+            ridge += 0.5 * q * q / gamma
+            q += gamma * e.w[i]
         residual += q * q
     return least, conjugates, ridge, total, size, residual

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
 from ..graphs.structures import difference_rows
+from ..linalg.paths import Paths
 from ..penalties import L1
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
@@ -244,9 +245,9 @@ class TrendFilter(RegressorMixin, SignalModel):
     def _problem(self, series: Series, strength: float, unit: float) -> Problem:
         """The problem with times in units of `_unit`."""
         n, order = len(series.times), int(self.order)
-        A = difference_rows(n, order + 1, series.times / unit if order > 0 else None)
-        return Problem(
-            selection(series.node, n),
+        X, A = selection(series.node, n), difference_rows(n, order + 1, series.times / unit if order > 0 else None)
+        problem = Problem(
+            X,
             series.y,
             loss=as_loss(self.loss),
             penalty=L1(strength),
@@ -255,6 +256,12 @@ class TrendFilter(RegressorMixin, SignalModel):
             sample_weight=series.weight,
             offset=series.offset,
         )
+        # The forms of X and A are known here; to recognise them takes a pass over each.
+        if series.node is None:
+            problem.diagonal, problem.is_identity = X.data, True
+        if order == 0:
+            problem.paths = Paths.along()
+        return problem
 
     def _breaks(self, outcome: Outcome) -> np.ndarray:
         """The rows of ``A w`` that are not 0."""

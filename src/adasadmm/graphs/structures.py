@@ -122,10 +122,7 @@ def grid_rows(shape: tuple[int, ...]) -> CSR:
 
 def _repeated(row: np.ndarray, count: int) -> np.ndarray:
     """The same row ``count`` times."""
-    out = np.empty((count, len(row)))
-    for j, entry in enumerate(row):
-        out[:, j] = entry
-    return out
+    return np.tile(row, count).reshape(count, len(row))
 
 
 def _as_positions(positions: ArrayLike, n: int) -> np.ndarray:

@@ -26,9 +26,9 @@ import numpy as np
 
 from .._core.jit import compiled, entry_or, inlined
 
-__all__ = ["chain_multipliers", "fuse_chain", "fused_chain"]
+__all__ = ["fuse_chain", "fused_chain", "write_multipliers"]
 
-MOST_VISITS = 4  # of the scan to a node, on average: more would cost more than the dynamic programme
+MOST_VISITS = 8  # of the scan to a node, on average: more would cost more than the dynamic programme
 FEW_KNOTS = 1024  # of the ring at first; a power of 2
 
 
@@ -57,47 +57,48 @@ def fuse_chain(h, t, edges, w):
 def _scan(h, t, edges, w):
     """Write the minimiser to ``w``; False if that would take too long, or if a weight is 0."""
     n, visits, start, force = len(t), 0, 0, 0.0  # the force is the multiplier of the edge before the piece
-    last = n - 1
     while start < n:
-        weight, limit = entry_or(h, start, 1.0), entry_or(edges, start, 1.0) if start < last else 0.0
-        if not weight > 0.0:
+        if not entry_or(h, start, 1.0) > 0.0:
             return False
-        least, most = (w[start - 1], math.inf) if force > 0.0 else (-math.inf, w[start - 1])  # w rises, or falls
-        if force == 0.0:
-            least, most = -math.inf, math.inf
-        # The values that keep the multipliers in range, the multipliers that the two ends give, and who set the ends.
-        low, high = t[start] - (force + limit) / weight, t[start] - (force - limit) / weight
-        of_low, of_high, set_low, set_high = -limit, limit, start, start
-        end, value, force = last, high, 0.0
-        k, mass = start + 1, weight
-        while k < n:
-            weight, limit = entry_or(h, k, 1.0), entry_or(edges, k, 1.0) if k < last else 0.0
-            mass += weight
-            of_low += weight * (low - t[k])
-            of_high += weight * (high - t[k])
-            if of_low < -limit:
-                if of_high < -limit:
-                    end, value, force = set_high, high, entry_or(edges, set_high, 1.0)
-                    break
-                low -= (limit + of_low) / mass
-                of_low, set_low = -limit, k
-            if of_high > limit:
-                if of_low > limit:
-                    end, value, force = set_low, low, -entry_or(edges, set_low, 1.0)
-                    break
-                high -= (of_high - limit) / mass
-                of_high, set_high = limit, k
-            k += 1
-        visits += k - start
+        before = w[start - 1] if force != 0.0 else 0.0
+        end, value, after, seen = _next_piece(h, t, edges, start, force)
+        if force > 0.0:  # w rises: equal values must not differ by rounding, in the wrong direction
+            value = max(value, before)
+        elif force < 0.0:
+            value = min(value, before)
+        visits += seen
         if visits > MOST_VISITS * n:
             return False
-        if end == last:  # no edge follows, so that the interval is a point
-            value = high
-        value = min(max(value, least), most)  # equal values must not differ by rounding, in the wrong direction
         for i in range(start, end + 1):
             w[i] = value
-        start = end + 1
+        start, force = end + 1, after
     return True
+
+
+@inlined
+def _next_piece(h, t, edges, start, force):
+    """The last node of the piece that begins at ``start``, its value, the multiplier behind it, and how many nodes were
+    visited. ``force`` is the multiplier before the piece.
+
+    The value x gives edge k the multiplier ``force + mass x - total``. Nothing in the loop but its two exits is a
+    branch: whether a bound moves is as good as random, and a processor that guesses wrong loses more than a division.
+    """
+    last, origin = len(t) - 1, t[start]  # sums of distances from the first target lose no digits
+    low, high, set_low, set_high = -math.inf, math.inf, start, start
+    mass = total = 0.0
+    for k in range(start, len(t)):
+        weight, limit = entry_or(h, k, 1.0), entry_or(edges, k, 1.0) if k < last else 0.0
+        mass += weight
+        total += weight * (t[k] - origin)
+        per_mass = 1.0 / mass
+        least, most = (total - (limit + force)) * per_mass, (total + (limit - force)) * per_mass
+        if least > high:
+            return set_high, high + origin, entry_or(edges, set_high, 1.0), k - start
+        if most < low:
+            return set_low, low + origin, -entry_or(edges, set_low, 1.0), k - start
+        set_low, low = (k, least) if least > low else (set_low, low)
+        set_high, high = (k, most) if most < high else (set_high, high)
+    return last, high + origin, 0.0, last - start  # no edge follows, so that the interval is a point
 
 
 @inlined
@@ -205,31 +206,29 @@ def _centre(h, t):
     return total / weight if weight > 0.0 else 0.0
 
 
-@compiled
-def fused_chain(h, t, edges):
-    """The minimiser as a new array, for a caller in Python."""
-    w = np.empty(len(t))
-    fuse_chain(h, t, edges, w)
-    return w
-
-
-@compiled
-def chain_multipliers(h, t, edges, w):
+@inlined
+def write_multipliers(h, t, edges, w, out):
     """The multiplier of each edge at the minimiser w: a subgradient of ``edges_k |x|`` at ``w_{k+1} - w_k``.
 
     It is the sum of the forces ``h_i (w_i - t_i)`` up to the edge; where w jumps, it is exactly ``+-edges_k``.
     """
-    n = len(t)
-    out = np.empty(max(n - 1, 0))
     total = 0.0
-    for k in range(n - 1):
-        total += entry_or(h, k, 1.0) * (w[k] - t[k])
+    for k in range(len(t) - 1):
         edge = entry_or(edges, k, 1.0)
-        if w[k + 1] > w[k]:
-            total = edge
-        elif w[k + 1] < w[k]:
-            total = -edge
-        else:
-            total = min(max(total, -edge), edge)
-        out[k] = total
-    return out
+        total += entry_or(h, k, 1.0) * (w[k] - t[k])
+        out[k] = min(max(total, -edge), edge)
+        if w[k + 1] != w[k]:
+            total = out[k] = edge if w[k + 1] > w[k] else -edge
+
+
+def fused_chain(h: np.ndarray | float, t: np.ndarray, edges: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """The minimiser and the multipliers of the edges, for a caller in Python."""
+    w, multipliers = np.empty(len(t)), np.empty(max(len(t) - 1, 0))  # not in compiled code: NumPy has larger pages
+    solve_chain(h, t, edges, w, multipliers)
+    return w, multipliers
+
+
+@compiled
+def solve_chain(h, t, edges, w, multipliers):
+    fuse_chain(h, t, edges, w)
+    write_multipliers(h, t, edges, w, multipliers)

@@ -11,7 +11,7 @@ from .matrices import Rows
 
 __all__ = ["LastProducts", "LastTransposedProduct", "frozen", "kept"]
 
-Product = Callable[[np.ndarray, np.ndarray], object]
+Product = Callable[[np.ndarray], np.ndarray]
 
 
 class LastProducts:
@@ -21,7 +21,7 @@ class LastProducts:
     ----------
     M : Rows
     product : callable, optional
-        ``product(w, out)`` writes ``M w`` to out, for a matrix whose structure makes that cheaper than its entries do.
+        ``product(w)`` returns ``M w``, for a matrix whose structure makes that cheaper than its entries do.
     """
 
     def __init__(self, M: Rows, product: Product | None = None) -> None:
@@ -33,11 +33,10 @@ class LastProducts:
         for known, product in self._known:
             if known is w or np.array_equal(known, w):
                 return product
-        z = np.empty(self.M.shape[0])
         if self._product is None:
-            products.product(self.M, w, z)
+            products.product(self.M, w, z := np.empty(self.M.shape[0]))
         else:
-            self._product(w, z)
+            z = self._product(w)
         self._known = ((kept(w), z),)
         return z
 
@@ -61,7 +60,7 @@ class LastTransposedProduct:
     ----------
     M : Rows
     product : callable, optional
-        ``product(x, out)`` writes ``M' x`` to out.
+        ``product(x)`` returns ``M' x``.
     """
 
     def __init__(self, M: Rows, product: Product | None = None) -> None:
@@ -72,20 +71,18 @@ class LastTransposedProduct:
         """``M' x``; the caller must not change it."""
         known = self._known
         if known is None or not (known[0] is x or np.array_equal(known[0], x)):
-            out = np.empty(self.M.shape[1])
             if self._product is None:
-                products.transposed_product(self.M, x, out)
+                products.transposed_product(self.M, x, out := np.empty(self.M.shape[1]))
             else:
-                self._product(x, out)
+                out = self._product(x)
             self._known = known = (kept(x), out)
         return known[1]
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
-    """A read-only copy; zeros are not copied, since the memory of new ones is not even touched."""
-    copy = array.copy() if array.any() else np.zeros(array.shape)
-    copy.setflags(write=False)
-    return copy
+    """The array, which nothing will change any more, made read-only, so that no reader needs a copy."""
+    array.setflags(write=False)
+    return array
 
 
 def kept(array: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._core.jit import compiled
+from .._core.jit import compiled, entry_or
 from .matrices import CSR
 
 __all__ = ["Paths", "paths_of"]
@@ -23,7 +23,7 @@ class Paths(NamedTuple):
     Attributes
     ----------
     order : ndarray of shape (nodes,), or empty where natural
-    rows, weights : ndarray of shape (nodes - 1,); rows is empty where natural
+    rows, weights : ndarray of shape (nodes - 1,); rows is empty where natural, and weights is the number 1.0 where even
     natural : bool
         The order of the nodes and of the rows is 0, 1, 2, ...
     even : bool
@@ -32,23 +32,25 @@ class Paths(NamedTuple):
 
     order: np.ndarray
     rows: np.ndarray
-    weights: np.ndarray
+    weights: np.ndarray | float
     natural: bool = False
     even: bool = False
 
     @classmethod
-    def along(cls, weights: np.ndarray, even: bool) -> Paths:
-        """A single path with these weights, in the natural order."""
+    def along(cls, weights: np.ndarray | None = None) -> Paths:
+        """A single path with these weights, by default 1, in the natural order."""
         none = np.empty(0, np.int64)
-        return cls(none, none, weights, True, even)
+        return cls(none, none, 1.0 if weights is None else weights, True, weights is None)
 
-    def differences(self, w: np.ndarray, out: np.ndarray) -> None:
-        """``out = A w`` where the order is natural."""
-        differences(self.weights, w, out)
+    def differences(self, w: np.ndarray) -> np.ndarray:
+        """``A w`` where the order is natural."""
+        differences(self.weights, w, out := np.empty(len(w) - 1))
+        return out
 
-    def divergences(self, theta: np.ndarray, out: np.ndarray) -> None:
-        """``out = A'theta`` where the order is natural."""
-        divergences(self.weights, theta, out)
+    def divergences(self, theta: np.ndarray) -> np.ndarray:
+        """``A'theta`` where the order is natural."""
+        divergences(self.weights, theta, out := np.empty(len(theta) + 1))
+        return out
 
 
 def paths_of(A: CSR) -> Paths | None:
@@ -59,7 +61,7 @@ def paths_of(A: CSR) -> Paths | None:
     weights = np.empty(d - 1)
     natural, even = is_natural(A, weights)
     if natural:
-        return Paths.along(weights, even)
+        return Paths.along(None if even else weights)
     order, rows = np.empty(d, np.int64), np.full(d - 1, NONE)
     weights[:] = 0.0
     found = walk(A, order, rows, weights)
@@ -84,14 +86,15 @@ def is_natural(A, weights):
 @compiled
 def differences(weights, w, out):
     for k in range(len(out)):
-        out[k] = weights[k] * w[k] - weights[k] * w[k + 1]
+        weight = entry_or(weights, k, 1.0)
+        out[k] = weight * w[k] - weight * w[k + 1]
 
 
 @compiled
 def divergences(weights, theta, out):
     before = 0.0
     for k in range(len(theta)):
-        flow = weights[k] * theta[k]
+        flow = entry_or(weights, k, 1.0) * theta[k]
         out[k] = flow - before
         before = flow
     out[len(theta)] = -before

@@ -112,7 +112,8 @@ def l1_conjugate(penalty: L1, s):
 @domain.register
 def l1_domain(penalty: L1, s):
     limit = penalty.nu * (1.0 if penalty.weights is None else np.asarray(penalty.weights))
-    return np.clip(s, -limit, limit)
+    is_inside = penalty.weights is None and s.size > 0 and -limit <= s.min() and s.max() <= limit
+    return s if is_inside else np.clip(s, -limit, limit)
 
 
 @check.register(L1)

@@ -13,7 +13,7 @@ from .chain import ChainTV
 from .norms import NORMS, GroupL2, Zero
 from .sets import SETS
 
-PENALTIES = (*NORMS, ChainTV)  # all that are not sets
+PENALTIES = (*NORMS, ChainTV)  # all that are not sets; they are 0 at v = 0
 
 # --- as a user writes it ---------------------------------------------------------------------------------------------
 

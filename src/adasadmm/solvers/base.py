@@ -126,7 +126,7 @@ class Solver(ABC):
 
     @abstractmethod
     def begin(self, problem: Problem, start: Point) -> Run:
-        """A run on a problem, from a point. Whatever has to be compiled is compiled here."""
+        """A run on a problem, from a point, whose arrays it may keep. Whatever has to be compiled is compiled here."""
 
 
 class Run(ABC):

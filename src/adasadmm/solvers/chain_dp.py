@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import compiled, is_registered, unwrapped
-from ..linalg.chain import chain_multipliers, fused_chain
+from ..linalg.chain import fused_chain
 from ..linalg.chain_pieces import fused_pieces, pieces_multipliers
 from ..linalg.last_products import frozen
 from ..linalg.matrices import WithIntercept
@@ -94,7 +94,7 @@ def chain_of(problem: Problem) -> Paths | None:
     d = problem.d
     if problem.A.shape[0] != d or not _is_identity(problem.A):
         return None
-    return Paths.along(np.ones(d - 1), even=True)
+    return Paths.along()
 
 
 def _is_identity(A: Any) -> bool:
@@ -126,8 +126,7 @@ class Chain:
         """The w that minimises ``sum_i h_i (w_i - t_i)^2 / 2`` plus the penalty, and theta, in the problem's order."""
         if not self.paths.natural:
             h, t = h[self.paths.order], t[self.paths.order]
-        w = fused_chain(h, t, self.edges)
-        return self.in_problem(w, chain_multipliers(h, t, self.edges, w))
+        return self.in_problem(*fused_chain(h, t, self.edges))
 
     def in_problem(self, w: np.ndarray, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """w and theta in the order of the problem, from w and the multipliers of the edges in that of the walk."""
@@ -138,7 +137,7 @@ class Chain:
             return w, multipliers if paths.even else multipliers / paths.weights
         ordered, theta, tied = np.empty_like(w), np.zeros(self.problem.m), paths.rows >= 0
         ordered[paths.order] = w
-        theta[paths.rows[tied]] = multipliers[tied] / paths.weights[tied]
+        theta[paths.rows[tied]] = multipliers[tied] / np.asarray(paths.weights)[tied]
         return ordered, theta
 
 
@@ -149,10 +148,12 @@ class ChainMethod:
         self.problem, self.chain = problem, Chain(problem)
         self.paths = self.chain.paths
         self.w, self.theta = frozen(start.w), frozen(start.theta)
-        has_intercept = isinstance(problem.rows.X, WithIntercept)
-        self.nodes = _in_order(nodes_of(problem), self.paths, has_intercept)
-        self.searches = has_intercept and not _is_redundant(self.nodes)
+        self.searches = isinstance(problem.rows.X, WithIntercept) and not _is_redundant(self.nodes)
         self.done = np.zeros(1)
+
+    @functools.cached_property
+    def nodes(self) -> Nodes:
+        return _in_order(nodes_of(self.problem), self.paths, isinstance(self.problem.rows.X, WithIntercept))
 
     def state(self) -> dict[str, np.ndarray]:
         return {"solved": self.done}
@@ -168,16 +169,14 @@ class ChainMethod:
         self.w, self.theta = self.chain.in_problem(w, multipliers)
         if isinstance(self.problem.rows.X, WithIntercept):
             self.w[-1] = shift
-        for found in (self.w, self.theta):
-            found.setflags(write=False)  # so that no caller needs a copy
+        frozen(self.w)
+        frozen(self.theta)
         self.done[0] = 1.0
 
     def _solved(self, shift: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The best w for this intercept, and the multipliers of the edges."""
-        if isinstance(self.nodes.loss, losses.Squared):
-            h, t, edges = self._quadratic(shift)
-            w = fused_chain(h, t, edges)
-            return w, chain_multipliers(h, t, edges, w)
+        if isinstance(self.problem.loss, losses.Squared):
+            return fused_chain(*self._quadratic(shift))
         edges = self.chain.edges
         if is_registered(losses.pieces, self.nodes.loss):
             pieces = pieces_of(self.nodes, shift)
@@ -191,20 +190,12 @@ class ChainMethod:
         Where X = I and all weights are equal, they are numbers, and t is y itself: arrays of them would cost as much
         time as a good part of the dynamic programme.
         """
-        if shift == 0.0 and self.chain.is_even and are_plain(self.nodes):
-            return float(self.nodes.rate[0]), self.nodes.y, self.problem.penalty.nu
+        problem = self.problem
+        if self.chain.is_even and problem.is_plain:
+            return float(problem.rows.c[0]) / problem.n, problem.rows.y, problem.penalty.nu
         h, t = np.empty((2, len(self.nodes.x)))
         quadratic(self.nodes, shift, h, t)
         return h, t, self.chain.edges
-
-
-@compiled
-def are_plain(nodes):
-    """Whether x is 1, gamma is 0, and the rate is the same positive number everywhere."""
-    for i in range(len(nodes.x)):
-        if nodes.x[i] != 1.0 or nodes.gamma[i] != 0.0 or nodes.rate[i] != nodes.rate[0]:
-            return False
-    return nodes.rate[0] > 0.0
 
 
 def _in_order(nodes: Nodes, paths: Paths, has_intercept: bool) -> Nodes:
@@ -236,8 +227,7 @@ def newton(nodes: Nodes, shift: float, edges: np.ndarray, start: np.ndarray) -> 
         value = chain_value(nodes, shift, edges, w)
     for _ in range(MOST_STEPS):
         second_order(nodes, shift, w, g, h, t)
-        following = fused_chain(h, t, edges)
-        multipliers = chain_multipliers(h, t, edges, following)
+        following, multipliers = fused_chain(h, t, edges)
         descent = chain_descent(g, h, edges, w, following)
         if descent <= CONVERGED * abs(value):
             return (following if chain_value(nodes, shift, edges, following) <= value else w), multipliers

@@ -184,6 +184,8 @@ class DirectRun(Run):
             self.method.advance()
         self.iteration += work.number
         self.v = self.problem.last_A_products.of(self.method.w)
+        if not self.method.w.flags.writeable:  # the method makes new arrays, and v will not change either
+            frozen(self.v)
 
     def is_finite(self) -> bool:
         return all_finite(self.method.w) and all_finite(self.method.theta)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._core.jit import inlined, inlined_sum
-from ..linalg.chain import chain_multipliers, fuse_chain
+from ..linalg.chain import fuse_chain, write_multipliers
 from ..linalg.joined import unite
 from ..problem import Problem
 from . import dual_ascent
@@ -156,7 +156,7 @@ def _join(lattice, forces, root):
 def _sweep(lattice, h, w, forces):
     """Each family in turn, given the forces of the others; w belongs to the forces before and after it."""
     n = len(w)
-    order, (weight, t, values) = np.empty(n, np.int64), np.empty((3, n))
+    order, (weight, t, values, found) = np.empty(n, np.int64), np.empty((4, n))
     for f in range(len(lattice.distance)):
         d, limit, own = lattice.distance[f], lattice.limit[f], forces[f]
         walk_along(d, limit, order)
@@ -168,7 +168,7 @@ def _sweep(lattice, h, w, forces):
             if k < n - 1:
                 edges[k] = limit[i]
         fuse_chain(weight, t, edges, values)
-        found = chain_multipliers(weight, t, edges, values)
+        write_multipliers(weight, t, edges, values, found)
         for k in range(n):
             w[order[k]] = values[k]
             if k < n - 1:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import losses
 from ..linalg import matrices, products
-from ..linalg.last_products import LastProducts, LastTransposedProduct
+from ..linalg.last_products import LastProducts, LastTransposedProduct, kept
 from ..losses.offsets import WithOffset
 from . import blocks
 from ._calls import Memory, OnConvertedBlocks, OnSingleBlock, Work
@@ -46,7 +46,9 @@ class LossOverRows:
     def last_products(self) -> LastProducts:
         """The last products of rows in memory."""
         x = None if isinstance(self.rows.X, matrices.WithIntercept) else self.diagonal
-        return LastProducts(self.rows.X, None if x is None else lambda w, out: np.multiply(x, w, out=out))
+        if self.is_identity:
+            return LastProducts(self.rows.X, kept)
+        return LastProducts(self.rows.X, None if x is None else lambda w: x * w)
 
     @functools.cached_property
     def last_X_transposed(self) -> LastTransposedProduct:
@@ -185,3 +187,9 @@ class LossOverRows:
     def diagonal(self) -> np.ndarray | None:
         """The diagonal of X (without its intercept) if X is square and diagonal, else None."""
         return None if self.source is not None else matrices.diagonal_of(self.rows.X)
+
+    @functools.cached_property
+    def is_identity(self) -> bool:
+        """Whether X = I, without an intercept."""
+        x = None if isinstance(self.rows.X, matrices.WithIntercept) else self.diagonal
+        return x is not None and bool(x.min() == x.max() == 1.0)
