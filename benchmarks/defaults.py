@@ -26,7 +26,7 @@ NOTHING_SET = "data, X, seconds, graph, edges, iterations, objective, optimum, a
 def nothing_set(name: str) -> list[str]:
     """A row of the first table: ``GraphGuidedClassifier().fit(X, y)``."""
     _, X, y, *_ = load(name)
-    GraphGuidedClassifier(max_iter=1, solver="admm").fit(X, y)  # compiles, and reads the rows into the cache
+    GraphGuidedClassifier().fit(X, y)  # compiles, and reads the rows into the cache
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         start = time.perf_counter()
@@ -35,7 +35,7 @@ def nothing_set(name: str) -> list[str]:
         model = GraphGuidedClassifier().fit(X, y)
         end = time.perf_counter()
     assert np.array_equal(graph.edges, model.graph_)
-    objective = model.trace_["objective"][-1]
+    objective = objective_of(model, X, y, graph)  # the trace ends before zeros and equal coefficients are made exact
     optimum = exact_optimum(X, y, graph)
     above = (objective - optimum) / optimum
     true = above <= model.dual_gap_ * objective / optimum + 1e-7  # Clarabel's own accuracy
@@ -53,6 +53,14 @@ def nothing_set(name: str) -> list[str]:
         "yes" if true and model.dual_gap_ < 1e-3 else "**no**",
         "; ".join(str(one.message) for one in said) or "none",
     ]
+
+
+def objective_of(model: GraphGuidedClassifier, X, y: np.ndarray, graph: graphs.Graph) -> float:
+    """The objective of the model that is returned, from its coefficients."""
+    w = model.coef_[0]
+    loss = np.maximum(0.0, 1.0 - y * (X @ w + model.intercept_)).sum()
+    penalty = np.abs(graphs.incidence(graph.edges, graph.weights, len(w)) @ w).sum()
+    return float(loss + w @ w / 2.0 + penalty) / len(y)
 
 
 def exact_optimum(X, y: np.ndarray, graph: graphs.Graph) -> float:

@@ -37,6 +37,7 @@ from adasadmm import (
     OADMM,
     SADMM,
     AdaSADMM,
+    Full,
     Hinge,
     Problem,
     Squared,
@@ -202,6 +203,14 @@ def test_units_are_those_of_the_first_gradient_that_is_not_zero_of_a_batch():
     problem = Problem(X, [1, 1, 1, 1], loss=Hinge(), penalty=L1(0.1), A=np.eye(2))
     start = np.zeros(2)
     assert [recipe.units(problem, start, size)[0] for size in (1, 2, 9)] == [2.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(("metric", "share"), [("identity", 0.1), ("diagonal", 0.1), ("full", 1.0), (Full(0.05), 1.0)])
+def test_beta_is_larger_where_only_beta_limits_the_steps(metric, share):
+    X = np.array([[1.0, 2.0], [3.0, -2.0]])
+    problem = Problem(X, [1, 1], loss=Hinge(), penalty=L1(0.1), A=np.eye(2))
+    solver = AdaSADMM(metric, beta="auto")
+    assert solver.recipe.method(problem, np.zeros(2)).beta == share * 2.0**2 / 1.0
 
 
 def test_with_a_given_step_auto_is_the_polynomial_mean():

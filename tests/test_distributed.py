@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ from adasadmm import (
     sources,
 )
 from adasadmm.cli import main
-from adasadmm.distributed._work import Call
+from adasadmm.distributed._work import Call, load_from_source
 from adasadmm.losses import Multinomial
 from adasadmm.models import load_model
 from adasadmm.solvers import Batches, Point
@@ -500,6 +501,82 @@ def test_a_partition_too_large_for_a_worker_is_named():
                 distributed.ClusterError, match=r"partition 0 \(130,000 rows, 992 MiB\).*smaller partitions"
             ):
                 distributed.spread(X, X[:, 0], client=client)
+
+
+def test_a_partition_that_moves_leaves_behind_what_a_task_may_be_changing(rows):
+    X, y, _ = rows
+    partition = load_from_source(sources.arrays(X, y), 0)
+    partition.memory("a run")["z"] = np.zeros(N)
+    moved = pickle.loads(pickle.dumps(partition))
+    assert moved.memory("a run") == {} and "z" in partition.memory("a run")
+    np.testing.assert_array_equal(moved.block.y, y)
+
+
+def is_paused(dask_scheduler):
+    return [worker.status.name for worker in dask_scheduler.workers.values()] == ["paused"]
+
+
+def test_paused_workers_are_reported(rows, monkeypatch):
+    monkeypatch.setattr("adasadmm.distributed._cluster.SILENCE", 0.2)
+    monkeypatch.setattr("adasadmm.distributed._cluster.PATIENCE", 1.0)
+    with dask.config.set({"distributed.worker.memory.pause": 1e-3}):
+        with cluster(workers=1, memory_limit="1GB") as client:
+            while not client.run_on_scheduler(is_paused):
+                time.sleep(0.05)
+            with pytest.raises(distributed.ClusterError, match=r"all workers have been paused .* more memory"):
+                distributed.spread(*as_dask(400, *rows[:2]), client=client)
+
+
+class OutOfMemory(cluster_of.WorkerPlugin):
+    """The second worker takes more memory than it has when it begins its 20th task of this name; so does its heir."""
+
+    def __init__(self, name):
+        self.prefix = f"adasadmm-{name}-"
+
+    def setup(self, worker):
+        self.tasks_left = 20 if worker.name == 1 else 0
+
+    def transition(self, key, start, finish, **others):
+        if finish == "executing" and str(key).startswith(self.prefix):
+            self.tasks_left -= 1
+            if self.tasks_left == 0:
+                self.hoard = np.ones(80_000_000)
+                time.sleep(60)  # its nanny ends it before
+
+
+@contextlib.contextmanager
+def cluster_short_of_memory(name):
+    with cluster(processes=True, memory_limit="500MB") as client:
+        client.register_plugin(OutOfMemory(name))
+        yield client
+
+
+@pytest.mark.slow
+@WITH
+def test_a_worker_out_of_memory_does_not_show(client, rows, solver, name, options):
+    X, y, _ = as_dask(200, *rows)
+    undisturbed = solve(Problem(distributed.spread(X, y, client=client, lanes=2), **parts()), solver, **options)
+    with cluster_short_of_memory(name) as other:
+        spread = distributed.spread(X, y, client=other, lanes=2)
+        before = set(other.run(os.getpid).values())
+        result = solve(Problem(spread, **parts()), solver, **options)
+        assert before != set(other.run(os.getpid).values())
+    assert_same(result, undisturbed)
+
+
+@pytest.mark.slow
+@WITH
+def test_where_dask_gives_up_the_checkpoint_remains(client, rows, tmp_path, solver, name, options):
+    X, y, _ = as_dask(200, *rows)
+    undisturbed = solve(Problem(distributed.spread(X, y, client=client, lanes=2), **parts()), solver, **options)
+    keeping = {"checkpoint": Checkpoint(tmp_path / "run"), "resume": True}
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), cluster_short_of_memory(name) as other:
+        spread = distributed.spread(X, y, client=other, lanes=2)
+        with pytest.raises(distributed.ClusterError, match=r"memory limit 477 MiB.*smaller partitions"):
+            solve(Problem(spread, **parts()), solver, **options, **keeping)
+    assert list((tmp_path / "run").iterdir())
+    again = solve(Problem(distributed.spread(X, y, client=client, lanes=2), **parts()), solver, **options, **keeping)
+    assert_same(again, undisturbed)
 
 
 # --- the command line ------------------------------------------------------------------------------------------------

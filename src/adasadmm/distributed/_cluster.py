@@ -34,10 +34,15 @@ if TYPE_CHECKING:
 __all__ = ["ClusterError", "ClusterSource"]
 
 SILENCE = 2.0  # seconds without a result after which the cluster is checked
-PATIENCE = 120.0  # seconds to wait for a worker if there is none
+PATIENCE = 120.0  # seconds to wait for a worker if there is none, or if all are paused
 LOST = (
     "the scheduler at {} is lost. With checkpoint=Checkpoint(folder) the last common point is in that folder: start a "
     "cluster and call again with resume=True, on the same partitions and lanes"
+)
+NO_WORKER = "the cluster has had no worker for {:.0f} seconds: start some"
+PAUSED = (
+    "all workers have been paused for {:.0f} seconds, because their memory is nearly full: start more workers, or give "
+    "each of them more memory"
 )
 
 Future: TypeAlias = Any  # a distributed.Future
@@ -197,24 +202,35 @@ class ClusterSource(Source):
         since, address = time.monotonic(), self.client.scheduler.address  # type: ignore[union-attr]
         while True:
             try:
-                return future.result(timeout=SILENCE)
+                try:
+                    return future.result(timeout=SILENCE)
+                except TimeoutError:
+                    if not future.done():
+                        since = self._last_at_work(since)
             except (KilledWorker, MemoryError) as error:
                 raise ClusterError(self._too_large(partitions, error)) from error
             except (asyncio.CancelledError, concurrent.futures.CancelledError, CommClosedError) as error:
                 raise ClusterError(LOST.format(address)) from error
-            except TimeoutError:
-                if future.done():
-                    continue
-                if self.client.status != "running":
-                    raise ClusterError(LOST.format(address)) from None
-                workers = self.client.nthreads()
-                if workers and not set(self.workers) & set(workers):
-                    raise _AllWorkersLost from None
-                since = time.monotonic() if workers else since
-                if time.monotonic() - since > PATIENCE:
-                    raise ClusterError(
-                        f"the cluster has had no worker for {PATIENCE:.0f} seconds: start some"
-                    ) from None
+
+    def _last_at_work(self, since: float) -> float:
+        """The last time at which a worker was able to work: now or, if there is none or all are paused, ``since``."""
+        from distributed.comm import CommClosedError
+
+        if self.client.status != "running":
+            raise CommClosedError
+        workers = self.client.nthreads()
+        if workers and not set(self.workers) & set(workers):
+            raise _AllWorkersLost
+        # A lambda is sent with its code, so the scheduler does not need this package.
+        if self.client.run_on_scheduler(
+            lambda dask_scheduler: any(
+                worker.status.name == "running" or worker.executing for worker in dask_scheduler.workers.values()
+            )
+        ):
+            return time.monotonic()
+        if time.monotonic() - since > PATIENCE:
+            raise ClusterError((PAUSED if workers else NO_WORKER).format(PATIENCE))
+        return since
 
     def _too_large(self, partitions: Sequence[int], error: BaseException) -> str:
         names = " and ".join(f"partition {self.partitions[k]} ({self.describe_size(k)})" for k in partitions)

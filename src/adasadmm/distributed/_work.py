@@ -41,6 +41,13 @@ class LoadedPartition:
         self.skipped, self.messages = faults.count, tuple(faults.messages)
         self.remembered: dict[str, Remembered] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the remembered values: Dask pickles a partition to move or spill it, also while a task changes them.
+
+        The copy would be a mixture of before and after. Without them, the run computes them again.
+        """
+        return {**vars(self), "remembered": {}}
+
     def memory(self, name: str) -> Remembered:
         """The values that a run remembers; if there are too many runs, the oldest is forgotten."""
         if name not in self.remembered and len(self.remembered) >= MAX_RUNS:

@@ -24,7 +24,9 @@ AVERAGES = ("auto", "uniform", "polynomial", "step-weighted", "schedule-free", "
 W_STEPS = ("exact", "linearized")
 FIRST_DISTANCE = 1e-2  # how far the first step of eta="auto" reaches, as a fraction of loss / gradient
 INTERCEPT_SHARE = 0.01  # of an intercept's gradient in the unit of gradients
-BETA_SHARE = 0.1  # of slope^2 / loss: with more of it, the majoriser of beta A'A slows the steps if the optimum is far
+# beta="auto" as a share of slope^2 / loss. If the metric is diagonal, more of it slows the steps if the optimum is far.
+# A root of gradients is small in all directions that they have not yet had: there only beta A'A limits the steps.
+BETA_SHARE, BETA_SHARE_OF_ROOTS = 0.1, 1.0
 AT_MEAN = 0.9  # how near to the mean "schedule-free" takes its subgradients
 ITERATIONS_AN_EPOCH, RARER_AN_EPOCH = 6000, 1100  # that batch_size="auto" keeps
 SMALL_BATCH, FOR_LARGER_BATCHES = 5, 30_000  # rows, and the iterations that batches of more rows keep
@@ -52,7 +54,8 @@ class Recipe(NamedTuple):
         first = FIRST_DISTANCE * math.sqrt(rows) * value / slope  # the mean of a batch has that much less noise
         step = self._step(problem, metric, first, w)
         a = float(self.a) * (slope if isinstance(step, stepsizes.Auto) else 1.0)
-        beta = BETA_SHARE * slope * slope / value if self.beta == "auto" else float(self.beta)
+        share = BETA_SHARE if self.is_diagonal else BETA_SHARE_OF_ROOTS
+        beta = share * slope * slope / value if self.beta == "auto" else float(self.beta)
         H = self._metric_state(metric, problem.d)
         return Method(
             subgradient=self._subgradient(problem),
