@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -357,6 +358,20 @@ def test_equal_targets_at_one_time_leave_no_gap():
     y, weight = np.repeat(np.random.default_rng(0).normal(size=10), 2) / 3, np.tile([1, 0.3], 10)
     model = TrendFilter(0, 0.0).fit(np.repeat(np.arange(10), 2), y, sample_weight=weight)
     assert model.dual_gap_ <= model.tol
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("shift", [1e6, 1e8])
+def test_a_shift_of_the_targets_falsifies_no_gap(order, shift):
+    """Either the fit of shifted targets is as good as its gap says, or it warns."""
+    t = np.arange(30.0)
+    y = np.sin(t / 5) + 0.1 * np.random.default_rng(3).normal(size=30)
+    optimum = TrendFilter(order, 0.1, tol=1e-8).fit(t, y).objective_
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = TrendFilter(order, 0.1).fit(t, y + shift)
+    assert model.dual_gap_ <= model.tol or said
+    assert model.objective_ - optimum <= model.dual_gap_ * model.objective_ + 1e-15 * shift
 
 
 def test_equal_counts_have_a_score():

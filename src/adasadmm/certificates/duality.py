@@ -24,7 +24,7 @@ from .._core.jit import is_registered, unwrapped
 from ..problem import Problem
 from . import diagonal
 from .domains import ROUNDING, Bounds, bounds_of, inside, into_domain, largest_scale, least
-from .intercept import balanced, free_intercepts, has_free_intercept, only_intercept_is_free
+from .intercept import balanced, constant_is_free, free_intercepts, only_intercept_is_free
 from .repair import lacking, repair, sizes
 from .trace import Certificate
 from .vectors import slopes_in_balance
@@ -145,8 +145,8 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
 
     Unlike the objective, the excess does not change if a constant is added to the loss. The floor, 1e-12 excess(0),
     matters for exact fits only, whose excess is 0. But excess(0) also counts how far the targets are from 0, which says
-    nothing about a model with an intercept: there, the floor is at most 1e-4 times the excess of a constant prediction.
-    A dual value that rounding puts above the primal value leaves no gap.
+    nothing about a model with an intercept, or about a signal: if a constant is free, the floor is at most 1e-4 times
+    the excess of a constant prediction. A dual value that rounding puts above the primal value leaves no gap.
     """
     if not math.isfinite(primal) or not math.isfinite(dual):
         return math.inf
@@ -154,7 +154,7 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
     if primal <= least + ULPS * abs(least):  # nothing is below the least loss, so this is the optimum
         return 0.0
     floor = OF_ZERO * (problem.value_at_zero - least)
-    if primal - least < floor and has_free_intercept(problem):
+    if primal - least < floor and constant_is_free(problem):
         floor = min(floor, OF_CONSTANT * (problem.loss_at_mean_target - least))
     return max(primal - dual, 0.0) / max(primal - least, floor, np.finfo(float).tiny)
 

@@ -14,7 +14,7 @@ from ..problem import Problem
 from .domains import ROUNDING, Bounds
 from .vectors import slopes_in_balance
 
-__all__ = ["balanced", "free_intercepts", "has_free_intercept", "only_intercept_is_free"]
+__all__ = ["balanced", "constant_is_free", "free_intercepts", "only_intercept_is_free"]
 
 ROUNDS = 30
 NEARLY = 1e3  # times rounding
@@ -22,10 +22,19 @@ REACH = 1e-3  # least distance to the boundary that a weight assumes, relative t
 FAR = 1e6  # a domain scaled by this factor is, at the scale of the steps, the cone that the domain spans
 
 
-def has_free_intercept(problem: Problem) -> bool:
-    """Whether the rows are in memory and have an intercept, without a ridge, that no constraint involves."""
-    with_intercept = problem.source is None and isinstance(problem.rows.X, WithIntercept)
-    return with_intercept and problem.gamma[-1] == 0.0 and problem.column_sizes[1][-1] == 0.0
+def constant_is_free(problem: Problem) -> bool:
+    """Whether a constant can be added to the predictions of rows in memory without a change of ridge and penalty.
+
+    An intercept can do so, and equal changes of all coefficients of a signal (X = I) whose differences are penalised.
+    """
+    if problem.source is not None or problem.w_set is not None:
+        return False
+    if isinstance(problem.rows.X, WithIntercept):
+        return bool(problem.gamma[-1] == 0.0 and problem.column_sizes[1][-1] == 0.0)
+    if problem.diagonal is None or problem.gamma.any() or not (problem.diagonal == 1.0).all():
+        return False
+    rounding = ROUNDING * problem.column_sizes[1].max(initial=0.0)
+    return bool((np.abs(problem.times_A(np.ones(problem.d))) <= rounding).all())
 
 
 def free_intercepts(problem: Problem, bounds: Bounds) -> np.ndarray:

@@ -165,8 +165,9 @@ class Certificate:
         ``max(gap, 0) / max(excess(w), 1e-12 excess(0))``, where the excess is the objective minus the least possible
         mean loss. That is 0 for most losses. For `Poisson` and other likelihoods it is not, and the relative gap so
         does not depend on a constant in the loss. The second term matters for exact fits only; with an intercept
-        without a ridge it is at most 1e-4 times the excess of a constant prediction, so that it does not depend on a
-        shift of y. Rounding can make the gap of an optimum negative; the relative gap is 0 then.
+        without a ridge, and for a signal of which only differences are penalised, it is at most 1e-4 times the excess
+        of a constant prediction, so that it does not depend on a shift of y. Rounding can make the gap of an optimum
+        negative; the relative gap is 0 then.
     primal_residual : float
         ``|A w + B v - b|``.
     dual_residual : float

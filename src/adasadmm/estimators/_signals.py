@@ -18,6 +18,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._solve import solve
+from ..certificates.duality import OF_CONSTANT
+from ..certificates.intercept import constant_is_free
 from ..certificates.trace import Result, Status, Trace
 from ..losses import Logistic, has_log_link, width
 from ..paths.along import Effort, solutions
@@ -201,8 +203,13 @@ class SignalModel(Judged, KnownParameters, ABC):
 def _is_exact(result: Result) -> bool:
     """Whether the signal is fitted up to rounding: a gap relative to an objective of 0 says nothing then."""
     problem, found = result.run.problem, result.certificate
+    if found is None:
+        return False
     least = problem.least_loss
-    return found is not None and found.primal - least <= EXACT * (problem.value_at_zero - least)
+    most = EXACT * (problem.value_at_zero - least)
+    if constant_is_free(problem):  # then the level of the targets says nothing
+        most = min(most, OF_CONSTANT * (problem.loss_at_mean_target - least))
+    return found.primal - least <= most
 
 
 def _outcome(problem: Problem, result: Result, choice: Choice, constant: float) -> Outcome:
