@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from adasadmm import (
     ALM,
+    IPM,
     L1,
     AdaSADMM,
     GraphGuidedClassifier,
@@ -16,10 +17,11 @@ from adasadmm import (
     Quantile,
     Squared,
     graphs,
+    path,
     solve,
 )
 from adasadmm.certificates import ascent, duality
-from adasadmm.solvers import dual_start
+from adasadmm.solvers import Iterations, alm, dual_start
 
 ids = {"ids": lambda part: type(part).__name__}
 
@@ -137,3 +139,38 @@ def test_the_first_round_visits_each_row_once(n):
     order = dual_start._shuffled(n)
     assert np.array_equal(np.sort(order), np.arange(n))
     assert n < 20 or not np.array_equal(order, np.arange(n))
+
+
+@pytest.mark.parametrize("loss", [Hinge(), Quantile(0.3)], **ids)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_dual_ascent_along_a_path_proves_the_optimum_of_each_strength(loss, intercept, monkeypatch):
+    """A strength that ascent solves ends with a true certificate, and the same bits each time."""
+    monkeypatch.setattr(alm, "HARD", 0)  # ascent is tried at each strength
+    of = problem(1, loss, n=600, intercept=intercept, sparse=True)
+    alphas = np.geomspace(0.02, 1e-4, 12)
+    found, again = (path(of, alphas, solver=ALM(), tol=1e-3) for _ in range(2))
+    assert sum(result.run.ascending for result in found) >= 3
+    for alpha, result, same in zip(alphas, found, again, strict=True):
+        best = solve(of.with_penalty(L1(alpha)), IPM(), tol=1e-9).certificate
+        proved = result.certificate
+        assert proved.relative_gap <= 1e-3
+        assert proved.dual <= best.primal * (1.0 + 1e-9) and best.dual <= proved.primal * (1.0 + 1e-9)
+        assert result.run.problem.objective(result.w_average) == pytest.approx(proved.primal, rel=1e-12)
+        np.testing.assert_array_equal(result.w_average, same.w_average)
+
+
+def test_a_copy_of_a_run_that_ascends_takes_the_same_steps():
+    of = problem(1, n=600, sparse=True)
+    before, last = path(of, [0.002, 0.0018], solver=ALM(), tol=1e-3)
+    weaker = of.with_penalty(L1(0.0016))
+    run = last.run.fork(weaker)
+    run.extrapolate(last.run, before.run, 1.0)
+    copy, state = run.fork(weaker), run.state()
+    for each in (run, copy):
+        each.advance(Iterations(3))
+    restored = ALM().begin(weaker, run.point)
+    restored.restore(state)
+    restored.advance(Iterations(3))
+    for other in (copy, restored):
+        np.testing.assert_array_equal(run.answer, other.answer)
+        np.testing.assert_array_equal(run.point.theta, other.point.theta)

@@ -10,6 +10,7 @@ one, and `duality` repairs the dual point afterwards.
 
 from __future__ import annotations
 
+import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -95,8 +96,21 @@ class Ascent:
         # So many sweeps over theta that they are a small part of the work.
         sweeps = matrices.size(X) / problem.n / (SHARE * max(1, matrices.size(problem.A)))
         self.rows = RowSide(problem.loss, problem.rows, size, c / problem.n, inverse, sweeps)
+        self.stiffness = stiffness
+        self._set_edges()
+
+    def _set_edges(self) -> None:
+        problem = self.problem
         one_by_one = problem.B is None and is_registered(penalties.prox_at, problem.penalty)
-        self.edges = EdgeSide(problem.penalty, problem.A, problem.b, stiffness, inverse) if one_by_one else None
+        fixed = problem.A, problem.b, self.stiffness, self.rows.inverse
+        self.edges = EdgeSide(problem.penalty, *fixed) if one_by_one else None
+
+    def of(self, problem: Problem) -> Ascent:
+        """The same for a problem with another penalty or loss."""
+        other = copy.copy(self)
+        other.problem, other.rows = problem, self.rows._replace(loss=problem.loss)
+        other._set_edges()
+        return other
 
     def first_slopes(self) -> np.ndarray:
         """Slopes to start from: 0, and the best one of rows without entries, which no step will visit."""

@@ -42,7 +42,7 @@ def fuse(problem: Problem, result: Result, tol: float, w: np.ndarray | None = No
     split, point = run.problem, run.point  # if w has a set, v holds a copy of w
     held = point.v == 0.0
     if w is None:
-        w, held = _with_pattern(split, point.w, point.v, point.theta)
+        w, held = _with_pattern(split, run.answer, point.v, point.theta)
     v = split.times_A(w) - split.b
     v[held] = 0.0
     dual = duality.Dual(before.dual, before.dual_residual)  # that of the run, which does not depend on w

@@ -52,10 +52,23 @@ STREAMED = 10  # times as many of a source, where a pass over all rows is far mo
 SAMPLED = 8  # times the sample is the least number of rows at which it saves time
 SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
 NEARBY = 10.0  # times the error that was allowed last: that of the first iteration with another penalty
+TIGHTER = 0.1  # times the error with which the last penalty began is the least one: a gap may be small by chance
+HARD = 10  # Newton steps of the last penalty, from which on dual ascent is tried
 EASY = 1e-2  # of the loss at 0
 MOST_STREAMED = 4000  # features of rows that are read block by block, for which Newton's matrix is dense
 ARRAYS = ("w", "v", "theta", "z", "u", "v_before", "Xw", "Aw", "theta_next", "diagonal", "best_w")
-NUMBERS = ("beta_z", "beta", "iteration", "newton_steps", "allowed", "best_primal", "ascending", "moved")
+NUMBERS = (
+    "beta_z",
+    "beta",
+    "iteration",
+    "newton_steps",
+    "allowed",
+    "best_primal",
+    "ascending",
+    "moved",
+    "steps_before",
+    "allowed_first",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,8 +126,19 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         products.product(problem.rows.X, self.w, self.z)
         self.Xw, self.Aw = self.z.copy(), problem.times_A(self.w)
         self.iteration, self.newton_steps = 0, 0
+        self.steps_before, self.allowed_first = 0, 0.0  # the steps, and the error, with which this penalty began
         self.allowed = math.inf  # the error that Newton's method may leave, as a cost of the dual value
         self.best_dual, self.best_primal, self.best_w = BestDual(), math.inf, self.w.copy()
+        self._measure()
+        self.ascending = not self.w.any() and dual_start.is_cheap(problem, self.units)
+        self.moved = 0.0  # how far ascent moved the predictions at last
+        self._set_first_betas()
+        if self.w.any():
+            self.u[:] = duality.slopes(problem, self.z) / self.beta_z
+
+    def _measure(self) -> None:
+        """The units, and a sample of the rows if these are many."""
+        problem = self.problem
         least = max(SAMPLE, SAMPLE_A_FEATURE * problem.d)
         count = (
             max(least, min(STREAMED * least, problem.n // SAMPLED)) if matrices.is_streamed(problem.rows.X) else least
@@ -125,13 +149,13 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         with matrices.riding(X, products.gram_diagonal, squares.__iadd__, c) as rider:
             self.sample = problem.sampled(count) if SAMPLED * count <= problem.n else problem
         self.units = measured(problem, self.sample, squares if rider.is_done else products.gram_diagonal(X, c))
-        self.beta_z, self.beta = self.units.beta_z, NO_BETA * self.units.even
+
+    def _set_first_betas(self) -> None:
+        """The betas of a start at w."""
         self.diagonal = self.units.curvature.copy()  # of Newton's matrix
-        self.ascending = not self.w.any() and dual_start.is_cheap(problem, self.units)
-        self.moved = 0.0  # how far ascent moved the predictions at last
+        self.beta_z, self.beta = self.units.beta_z, NO_BETA * self.units.even
         if self.w.any():
             self.beta_z, self.beta = WARM * self.beta_z, WARM * self._first_beta()
-            self.u[:] = duality.slopes(problem, self.z) / self.beta_z
 
     def _begin_with_sample(self) -> None:
         """If rows are many, the first iterations use a sample: its w is near the solution, and its betas are right.
@@ -212,11 +236,17 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         self.u[:] = s / self.beta_z
         if not self.is_finite():
             return  # the caller tests for that
+        if math.isfinite(self.best_primal):
+            between = dual_start.best_between(self.problem, self.best_w, moved)
+            if between.value < self.best_primal:
+                self.best_primal, self.best_w[:] = between.value, between.w
         found, before = self.certify(), self.allowed
         self.allowed = self._next_allowed(found)
         self.ascending = self.allowed <= PACE * before
         if not self.ascending and found.relative_gap <= USEFUL:
-            self.beta_z, self.u = WARM * self.beta_z, self.u / WARM
+            self._move_to(self.best_w, self.problem.predictions(self.best_w))
+            self.beta_z = WARM * self.units.beta_z
+            self.u[:] = s / self.beta_z
         elif not self.ascending:
             self.theta[:], self.u[:], self.allowed, self.beta = 0.0, 0.0, math.inf, NO_BETA * self.units.even
             self._move_to(np.zeros(self.problem.d), np.zeros(self.problem.n))
@@ -314,21 +344,30 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         if problem is None:
             raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
         problem = problem if problem.source is None else problem.by_passes
-        fork = AugmentedLagrangianRun(problem, self.solver, self.point)
         if not _equal(problem.rows, self.problem.rows):
-            return fork
-        betas = fork.beta_z, fork.beta
-        fork.restore(self.state())
-        fork.done, fork.seconds = self.done, self.seconds
+            return AugmentedLagrangianRun(problem, self.solver, self.point)
+        fork = copy.copy(self)
+        for name in ARRAYS:
+            setattr(fork, name, getattr(self, name).copy())
+        fork.best_dual, fork.next_rows = copy.copy(self.best_dual), None
         if problem is self.problem:
-            fork.best_dual = copy.copy(self.best_dual)
             return fork
         # Another penalty or ridge needs other duals: with the betas of a warm start they can move.
-        fork.beta_z, fork.beta = betas
+        fork._prepare(problem)
+        if self.iteration == 0 or problem.loss is not self.problem.loss:
+            fork._measure()
+        if "ascent" in vars(self):
+            fork.ascent = self.ascent.of(problem)
+        fork.best_dual.reset()
+        fork._set_first_betas()
         fork.u *= self.beta_z / fork.beta_z
         fork.theta[:] = into_domain(problem, fork.theta)
-        fork.best_dual.reset()
-        fork.best_primal, fork.allowed = math.inf, NEARBY * self.allowed
+        fork.steps_before = fork.newton_steps
+        fork.allowed = max(NEARBY * self.allowed, TIGHTER * self.allowed_first)
+        fork.allowed_first = fork.allowed if math.isfinite(fork.allowed) else 0.0
+        fork.best_primal = math.inf
+        if not matrices.is_streamed(problem.rows.X):  # where it would be another pass over a source
+            fork.best_primal, fork.best_w[:], _ = feasible_point(problem, self.answer, self.v)
         return fork
 
     def extrapolate(self, last: Run, before: Run, times: float) -> None:
@@ -336,8 +375,19 @@ class AugmentedLagrangianRun(InnerProblem, Run):
         for name in ("w", "Xw", "Aw", "theta"):
             getattr(self, name)[:] = beyond(getattr(last, name), getattr(before, name), times)
         self.theta[:] = into_domain(self.problem, self.theta)
-        self.beta_z, self.beta = CLOSER * self.beta_z, CLOSER * self.beta
-        self.u[:] = beyond(last.beta_z * last.u, before.beta_z * before.u, times) / self.beta_z
+        s, near = beyond(last.beta_z * last.u, before.beta_z * before.u, times), None
+        if last.ascending or last.newton_steps - last.steps_before >= HARD:
+            near = dual_start.predicted(self.problem, self.units, (self.w, s, self.theta), self.best_primal)
+        self.ascending = near is not None
+        if near is not None:
+            self.moved, self.allowed = float(np.mean(np.abs(self.Xw - last.Xw))), math.inf
+            self.u[:] = near / self.beta_z
+        elif last.ascending or before.ascending:  # whose w is too rough to be extrapolated
+            self.theta[:] = into_domain(self.problem, last.theta)
+            self._move_to(last.best_w, self.problem.predictions(last.best_w))
+        else:
+            self.beta_z, self.beta = CLOSER * self.beta_z, CLOSER * self.beta
+            self.u[:] = s / self.beta_z
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -12,20 +12,23 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import is_registered
-from ..certificates import ascent
+from ..certificates import ascent, duality
 from ..certificates.ascent import Ascent
+from ..certificates.primal import Primal, feasible_point
 from ..linalg import matrices, products
 from ..problem import Problem
 from .newton import REACH
 from .units import FIRST_BETA_Z, Units
 
-__all__ = ["Moved", "advance", "few_move", "first", "is_cheap"]
+__all__ = ["Moved", "advance", "best_between", "few_move", "first", "is_cheap", "predicted"]
 
 PASSES = 1  # over all rows that the rounds over some of them may cost
 FIRST_TIMES = 2  # that the first iteration chooses rows
 FIRST_STEP = 0.05  # of the mean absolute prediction: how far a round after the first one is expected to move it
 TOGETHER = 16  # rows that a round over all rows visits one after the other, as they lie in memory
 MOST_REACH = 30.0  # of a row's slope, in units of the range of the loss
+PREDICTED = 0.25  # relative gap up to which ascent is faster than Newton's method
+PARTS = (1.0, 0.5, 0.25, 0.125, 0.06, 0.03)  # of the way from the best point so far to another one
 MOST_COPIED = 2**23  # entries of X, since rows are copied
 TRIAL, FEW = 8, 0.3  # an eighth of the rows is visited to see whether few of them move
 
@@ -85,6 +88,39 @@ def advance(steps: Ascent, before: Moved, s: np.ndarray, theta: np.ndarray) -> M
     step = steps.visit(order, PASSES, w, s, theta)
     products.product(steps.problem.rows.X, w, Xw := np.empty_like(s))
     return Moved(w, Xw, step)
+
+
+def predicted(
+    problem: Problem, units: Units, point: tuple[np.ndarray, np.ndarray, np.ndarray], primal: float
+) -> np.ndarray | None:
+    """The slopes from which ascent is going to end soon, given a prediction of w, s and theta; None if it is not.
+
+    ``primal`` is the best objective so far. At weak strengths of a path the prediction proves a large part of it, and
+    an iteration of ascent costs a few Newton steps; at strong ones theta moves too slowly.
+    """
+    if not is_cheap(problem, units):
+        return None
+    w, s, theta = point
+    losses.clip_to_domain(problem.loss, near := s.copy(), problem.rows.y, np.empty_like(s), np.empty_like(s))
+    dual = duality.dual_value(problem, w, near, theta).value
+    return near if primal - dual <= PREDICTED * abs(primal) else None
+
+
+def best_between(problem: Problem, w: np.ndarray, moved: Moved) -> Primal:
+    """The best of a few points between w and the one after an iteration.
+
+    The latter minimises the Lagrangian for a dual point that is not yet the best one, and may be far from the solution.
+    """
+    Xw, found = problem.predictions(w), None
+    for part in PARTS:
+        point = w + part * (moved.w - w)
+        problem.last_products.remember(point, Xw + part * (moved.Xw - Xw))
+        tried = feasible_point(problem, point, problem.times_A(point) - problem.b)
+        if found is not None and not tried.value < found.value:
+            break  # the objective is convex
+        found = tried
+    assert found is not None
+    return found
 
 
 def _shuffled(n: int) -> np.ndarray:
