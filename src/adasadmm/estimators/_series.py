@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 # The loss of several targets at one time is that of their mean, and a constant, if their offsets are equal.
+HIGH = 100.0  # times the spread of the targets
 MEAN_SUFFICES = (Squared, Poisson, Gamma, Tweedie, NegativeBinomial)
 
 
@@ -34,7 +35,8 @@ class Series(NamedTuple):
     """Observations at distinct times.
 
     ``node`` is the time of each target; None if the targets are one for each time. ``constant`` is the mean loss that
-    was left out when targets at the same time were replaced by their mean.
+    was left out when targets at the same time were replaced by their mean, and ``level`` what was subtracted from all
+    targets.
     """
 
     times: np.ndarray
@@ -43,11 +45,20 @@ class Series(NamedTuple):
     offset: np.ndarray | None = None
     node: np.ndarray | None = None
     constant: float = 0.0
+    level: float = 0.0
 
     def at(self, rows: np.ndarray) -> Series:
         """The observations of some rows, before any were merged."""
         weight, offset = (None if values is None else values[rows] for values in (self.weight, self.offset))
         return self._replace(times=self.times[rows], y=self.y[rows], weight=weight, offset=offset)
+
+    def levelled(self, loss: Any) -> Series:
+        """The series without its level, if that is so large that its rounding would hide where the slope changes."""
+        if not isinstance(loss, OF_RESIDUAL):
+            return self
+        level = float(np.average(self.y, weights=self.weight))
+        spread = float(np.average(np.abs(self.y - level), weights=self.weight))
+        return self._replace(y=self.y - level, level=level) if abs(level) > HIGH * spread else self
 
     @property
     def total(self) -> float:

@@ -225,13 +225,15 @@ class TrendFilter(RegressorMixin, SignalModel):
                 "a polynomial of this degree is not determined"
             )
         check_attained(series.y, loss, self.l2)
+        if self.order > 0 and self.l2 == 0.0:  # neither A nor a ridge depends on the level then
+            series = series.levelled(loss)
         there = len(target) if len(target) == len(series.y) else np.count_nonzero(is_observed(whole))
         return Observed(given, series, merged=bool(there > len(series.y)))
 
     def _set_curve(self, observed: Observed, outcome: Outcome) -> None:
         """The fitted curve, and its values at all times."""
-        (given, series, _), values = observed, outcome.result.w_average
-        breaks = self._breaks(outcome)
+        (given, series, _), breaks = observed, self._breaks(outcome)
+        values = outcome.result.w_average if series.level == 0.0 else outcome.result.w_average + series.level
         self._curve = Curve(series.times, values, breaks, int(self.order))
         missing = len(given) != len(series.y) or series.node is not None
         self.times_ = np.unique(given) if missing else series.times

@@ -161,7 +161,7 @@ class TrendFilterCV(TrendFilter):
         self.df_path_ = np.array([one.df for one in judged], dtype=float)
         if chosen is None:
             chosen = self._by_criterion(judged, problem.n)
-        self.coef_path_ = np.array([[outcome.result.w_average for outcome in path]])
+        self.coef_path_ = np.array([[outcome.result.w_average for outcome in path]]) + series.level
         self.dual_gap_path_ = np.array([outcome.gap for outcome in path])
         self.alpha_ = float(self.alphas_[chosen])
         self._set_curve(observed, path[chosen])
