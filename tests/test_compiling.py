@@ -63,6 +63,7 @@ for module in pkgutil.walk_packages(adasadmm.__path__, "adasadmm."):
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing_and_has_the_same_bits(tmp_path):
     first = run(FIT.format(more="", loss="Hinge()"), tmp_path, PYTHONHASHSEED="1")
     again = run(FIT.format(more="", loss="Hinge()"), tmp_path, PYTHONHASHSEED="2")

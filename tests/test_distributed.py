@@ -234,6 +234,7 @@ def softmax_parts():
     return {**parts(), "loss": Multinomial(3)}
 
 
+@pytest.mark.slow
 def test_a_softmax_by_batch_admm_is_exact_whatever_the_partitions(client, rows):
     X, _, weight = rows
     labels = np.digitize(X @ np.arange(6.0), [-3.0, 3.0]).astype(float)

@@ -197,7 +197,16 @@ def assert_nothing_is_proved(result, reason):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("more", [{}, {"gamma": 0.0}, {"B": GENERAL_B}, {"gamma": 0.0, "B": GENERAL_B}], ids=str)
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        pytest.param({"gamma": 0.0}, marks=pytest.mark.slow),
+        pytest.param({"B": GENERAL_B}, marks=pytest.mark.slow),
+        {"gamma": 0.0, "B": GENERAL_B},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("name", ["conjugate", "domain"])
 def test_a_penalty_that_lacks_a_dual_function_gets_no_certificate(name, more):
     mine = plug_in(penalties, {k: f for k, f in SUM.items() if k != name})

@@ -205,6 +205,7 @@ def test_an_edit_of_code_that_the_cells_run_discards_them_and_a_reworded_comment
     assert store._digest_of_code() not in (before, after)
 
 
+@pytest.mark.slow
 def test_docstrings_of_classes_and_functions_do_not_count_and_other_texts_do(package):
     file = package / "new.py"
     digests = []

@@ -124,7 +124,7 @@ def test_fits_in_several_threads_at_once_do_not_disturb_each_other():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_joblib_gives_the_same_bits_with_any_back_end(backend):
     wanted = [coefficients(model, DATA, LABELS) for model in MODELS]
     found = joblib.Parallel(n_jobs=2, backend=backend)(

@@ -360,7 +360,9 @@ def test_equal_targets_at_one_time_leave_no_gap():
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("loss", ["squared", "huber", "quantile"])
+@pytest.mark.parametrize(
+    "loss", ["squared", *(pytest.param(name, marks=pytest.mark.slow) for name in ("huber", "quantile"))]
+)
 def test_the_level_of_the_targets_does_not_matter(order, loss):
     t = np.arange(60.0)
     y = np.round(np.sin(t / 5) + 0.1 * np.random.default_rng(3).normal(size=60), 4)
