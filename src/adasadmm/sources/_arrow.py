@@ -223,11 +223,8 @@ class TableSource(Source):
             yield from self._states.watched(path, self._scan_group(path, group, faults))
 
     def _scan_group(self, path: str, group: int, faults: Faults) -> Iterator[Scanned]:
-        d, only, place = (
-            len(self.chosen.features),
-            self.chosen._replace(features=[]),
-            f"{path}, {self.group_name} {group}",
-        )
+        d, only = len(self.chosen.features), self.chosen._replace(features=[])
+        place = f"{path}, {self.group_name} {group}"
         try:
             for batch in self._batches(path, group, only.all):
                 block = to_raw_block(batch, only, place)._replace(X=np.zeros((batch.num_rows, 1)))

@@ -20,7 +20,7 @@ __all__ = ["condensed", "slopes_of_all"]
 
 FEWER = 4  # times as many entries as the condensed rows is the least that X must have
 LARGE = 200_000  # entries of X, below which all its rows are as fast
-LEAST_PIVOT = 1e-3  # of the factor of correlations: a tenth of the digits of its square are lost
+LEAST_PIVOT = 1e-3  # of the factor of correlations: its square costs six of sixteen digits
 
 
 @one_blas_thread()
