@@ -21,7 +21,7 @@ from adasadmm import (
     solve,
 )
 from adasadmm.certificates import ascent, duality
-from adasadmm.solvers import Iterations, alm, dual_start
+from adasadmm.solvers import Iterations, alm_starts, dual_start
 
 ids = {"ids": lambda part: type(part).__name__}
 
@@ -145,7 +145,7 @@ def test_the_first_round_visits_each_row_once(n):
 @pytest.mark.parametrize("intercept", [False, True])
 def test_dual_ascent_along_a_path_proves_the_optimum_of_each_strength(loss, intercept, monkeypatch):
     """A strength that ascent solves ends with a true certificate, and the same bits each time."""
-    monkeypatch.setattr(alm, "HARD", 0)  # ascent is tried at each strength
+    monkeypatch.setattr(alm_starts, "HARD", 0)  # ascent is tried at each strength
     of = problem(1, loss, n=600, intercept=intercept, sparse=True)
     alphas = np.geomspace(0.02, 1e-4, 12)
     found, again = (path(of, alphas, solver=ALM(), tol=1e-3) for _ in range(2))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from ..certificates.polish import fuse
 from ..certificates.trace import Certificate, Result, Status, Trace
 from ..checkpoints import Checkpoint, CheckpointError, Keeper, Moment, check_same_form, fingerprint
 from ..linalg.last_products import kept
+from ..linalg.matrices import equal
 from ..penalties import SEPARABLE_SETS
 from ..problem import Problem
 from ..solvers import ALM, Point, Run, Solver, check_fits
@@ -194,11 +194,7 @@ def _resumed(run: Run, moment: Moment | None) -> Status | None:
 
 def _same_quadratics(one: Problem, other: Problem) -> bool:
     """Whether a run on one problem can continue on the other: its w-step and its slack belong to these arrays."""
-    pairs: Any = ((one.A, other.A), (one.B, other.B), ((one.b, one.gamma), (other.b, other.gamma)))
-    return all(
-        (first is None) == (second is None) and (first is None or all(map(np.array_equal, first, second)))
-        for first, second in pairs
-    )
+    return equal(*((problem.A, problem.B, problem.b, problem.gamma) for problem in (one, other)))
 
 
 def _result(problem: Problem, run: Run, trace: Trace, status: Status, epochs: float) -> Result:

@@ -23,7 +23,7 @@ from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, WithIntercept
 from ..linalg.selections import combined_columns
 from ..losses import Multinomial
-from ..paths.along import Effort, solutions
+from ..paths.along import Effort, MoreRows, solutions
 from ..paths.choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
 from ..paths.exact import with_exact_structure
 from ..penalties import for_outputs
@@ -187,7 +187,12 @@ def _at_all_rows(problem: Problem, fit: Fit) -> Fit:
 
 
 def fit_path(
-    estimator: Parameters, problem: Problem, alphas: np.ndarray, seed: int, exact: bool = True
+    estimator: Parameters,
+    problem: Problem,
+    alphas: np.ndarray,
+    seed: int,
+    exact: bool = True,
+    more_rows: MoreRows | None = None,
 ) -> Iterator[Fit]:
     """Fit one linear function for each strength, warm-started from the one before.
 
@@ -200,7 +205,7 @@ def fit_path(
 
     effort = Effort(estimator.tol, settings, _tuning(estimator), first_only=estimator.max_iter is not None)
     few = problem.condensed if _may_condense(estimator, problem) else problem
-    for solution in solutions(few, alphas, estimator.solver, effort):
+    for solution in solutions(few, alphas, estimator.solver, effort, more_rows):
         fit = _finished(estimator, solution.problem, solution.result, solution.choice, exact)
         yield fit if few is problem else _at_all_rows(problem.with_penalty(solution.problem.penalty), fit)
 

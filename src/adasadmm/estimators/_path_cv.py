@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
@@ -17,7 +18,7 @@ from .. import distributed
 from .._core.threads import one_blas_thread
 from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, as_rows
-from ..paths.along import as_strengths
+from ..paths.along import MoreRows, as_strengths
 from ..paths.alpha_max import alpha_max
 from ..problem import Problem
 from ..sources import Source
@@ -59,6 +60,32 @@ class Data(NamedTuple):
 
     def taken(self, chosen: np.ndarray) -> Data:
         return Data(self.X[chosen], [y[chosen] for y in self.targets], self.per_row.taken(chosen))
+
+
+class WholePath:
+    """The fits to all rows, alpha by alpha: made when they are first needed, once, by one thread."""
+
+    def __init__(self, alphas: np.ndarray, coming: Iterator[list[_fitting.Fit]]) -> None:
+        self._places, self._coming = {alpha: k for k, alpha in enumerate(alphas)}, coming
+        self._made: list[list[_fitting.Fit]] = []
+        self._error: BaseException | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def fits(self) -> list[list[_fitting.Fit]]:
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            try:
+                self._made.extend(self._coming)
+            except BaseException as error:
+                self._error = error
+                raise
+        return self._made
+
+    def start(self, rows: np.ndarray, function: int) -> MoreRows:
+        """Where the fits of one linear function to these rows may start."""
+        return MoreRows(lambda alpha: self.fits[self._places[alpha]][function].result, rows)
 
 
 class PathCV(LinearModel):
@@ -172,13 +199,12 @@ class PathCV(LinearModel):
         self.__dict__.update({k: v for k, v in vars(whole).items() if k not in vars(self) and k != "_own_structure"})
         self.alphas_ = self._strengths_tried([problem for of_one in problems for problem in of_one])
         seed = self._seed()
+        paths = [WholePath(self.alphas_, self._paths(of_one, seed, self.alphas_)) for of_one in problems]
+        choose = self._by_folds if self.selection == "cv" else self._by_criterion
+        chosen = choose(data, combinations, paths, seed)
+        path = paths[chosen.combination].fits
         if self.selection == "cv":
-            chosen = self._by_folds(data, combinations, seed)
-            paths = [list(self._paths(problems[chosen.combination], seed, self.alphas_))]
-            self._set_criteria_path(paths[0])
-        else:
-            paths, chosen = self._by_criterion(combinations, problems, seed)
-        path = paths[chosen.combination if self.selection != "cv" else 0]
+            self._set_criteria_path(path)
         self.l1_ratio_, self.l2_ = combinations[chosen.combination]
         self.alpha_ = float(self.alphas_[chosen.alpha])
         self._set_path(path)
@@ -221,15 +247,23 @@ class PathCV(LinearModel):
         return np.geomspace(top, top * self.eps, int(self.alphas))
 
     def _paths(
-        self, problems: list[Problem], seed: int, alphas: np.ndarray, exact: bool = True
+        self,
+        problems: list[Problem],
+        seed: int,
+        alphas: np.ndarray,
+        fold_of: tuple[WholePath, np.ndarray] | None = None,
     ) -> Iterator[list[_fitting.Fit]]:
-        """The fits of all linear functions, alpha by alpha."""
-        paths = [_fitting.fit_path(self, problem, alphas, seed, exact) for problem in problems]
+        """The fits of all linear functions, alpha by alpha: to all rows, or to some of those of another path."""
+        starts = [None if fold_of is None else fold_of[0].start(fold_of[1], k) for k in range(len(problems))]
+        paths = [
+            _fitting.fit_path(self, problem, alphas, seed, exact=fold_of is None, more_rows=start)
+            for problem, start in zip(problems, starts, strict=True)
+        ]
         return (list(fits) for fits in zip(*paths, strict=True))
 
     # --- the choice --------------------------------------------------------------------------------------------------
 
-    def _by_folds(self, data: Data, combinations: list[Combination], seed: int) -> Selected:
+    def _by_folds(self, data: Data, combinations: list[Combination], paths: list[WholePath], seed: int) -> Selected:
         labels = self._labels(data.targets)
         folds = folds_of(self, self.cv, labels, self._groups, self._whole_groups)
         if self.rule == "1se" and len(folds) < 2:
@@ -246,7 +280,8 @@ class PathCV(LinearModel):
             weight = held_out.per_row.weight
             keywords = {} if weight is None else {"sample_weight": weight}
             y_test = self._labels(held_out.targets)
-            for fits in self._paths(problems, seed, alphas, exact=False):
+            whole = paths[combinations.index(combination)]
+            for fits in self._paths(problems, seed, alphas, (whole, train)):
                 model._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
                 yield float(scorer(model, held_out.X, y_test, **keywords)), _worst_gap(fits)
 
@@ -257,25 +292,22 @@ class PathCV(LinearModel):
         self.cv_scores_ = search.scores.reshape(shape if several else shape[1:])
         return search.choose(self.rule, self.scoring)
 
-    def _by_criterion(
-        self, combinations: list[Combination], problems: list[list[Problem]], seed: int
-    ) -> tuple[list[list[list[_fitting.Fit]]], Selected]:
+    def _by_criterion(self, data: Data, combinations: list[Combination], paths: list[WholePath], seed: int) -> Selected:
         """The path of each combination on all rows, and the place of the least AIC or BIC, summed over functions."""
         if self.rule != "best":
             raise ValueError(f'rule must be "best" with selection="{self.selection}", got {self.rule!r}')
-        paths = [list(self._paths(of_one, seed, self.alphas_)) for of_one in problems]
-        found = [[self._judged(fits) for fits in path] for path in paths]
+        found = [[self._judged(fits) for fits in path.fits] for path in paths]
         values = np.array([[np.sum(one[self.selection]) for one in of_path] for of_path in found])
         df = np.array([[np.max(one["df"]) for one in of_path] for of_path in found])
         reason = next((one["reason"] for of_path in found for one in of_path if one["reason"]), "")
-        values = admitted(values, df, problems[0][0].n)
+        values = admitted(values, df, paths[0].fits[0][0].problem.n)
         chosen = selected(values, self.selection, reason)
         table, flat = parameters(combinations, self.alphas_), [one for of_path in found for one in of_path]
         for name in ("df", "aic", "bic"):
             table[name] = np.array([np.sum(one[name]) for one in flat])
         self.cv_results_ = table | {"mean_test_score": -values.ravel(), "rank_test_score": ranks(-values.ravel())}
         self.df_path_ = _by_function([one["df"] for one in found[chosen.combination]])
-        return paths, chosen
+        return chosen
 
     def _judged(self, fits: list[_fitting.Fit]) -> dict[str, Any]:
         """Degrees of freedom, AIC and BIC of each linear function, NaN if there is none."""

@@ -31,6 +31,7 @@ __all__ = [
     "as_vector",
     "diagonal_of",
     "differences",
+    "equal",
     "to_scipy",
 ]
 
@@ -160,9 +161,16 @@ def repeated(M: CSR, times: int) -> CSR:
 def not_repeated(M: CSR, times: int) -> CSR | None:
     """The matrix whose `repeated` is M; None if there is none."""
     once = as_csr(to_scipy(M)[::times, ::times], "M")
-    again = repeated(once, times)
-    same = again.shape == M.shape and all(np.array_equal(x, y) for x, y in zip(again[:3], M[:3], strict=True))
-    return once if same else None
+    return once if equal(repeated(once, times), M) else None
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two arrays, or two tuples of arrays such as matrices, hold the same numbers; None equals None."""
+    if one is other:
+        return True
+    if not isinstance(one, tuple):
+        return np.array_equal(one, other)
+    return isinstance(other, tuple) and len(one) == len(other) and all(map(equal, one, other))
 
 
 def is_streamed(M: Rows) -> bool:

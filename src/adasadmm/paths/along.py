@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from .._core.threads import one_blas_thread
 from .._solve import solve
 from ..certificates.polish import feasible
 from ..certificates.trace import Result
+from ..linalg.matrices import equal
 from ..problem import Problem
 from ..registry import SOLVERS, Tuning
 from ..solvers import ProximalNewton, Solver
@@ -44,6 +46,31 @@ class Effort(NamedTuple):
     settings: Callable[[Solver], dict[str, Any]] = lambda solver: {"epochs": solver.fit_epochs}
     tuning: Tuning = Tuning()
     first_only: bool = False  # no other solver continues where one missed tol
+
+
+class MoreRows(NamedTuple):
+    """Solutions of the same problem with more rows, from which a solution for some of them may start.
+
+    ``result_at`` gives the result at a strength; ``rows`` are those that this problem has.
+    """
+
+    result_at: Callable[[float], Result]
+    rows: np.ndarray
+
+    def start(self, problem: Problem, solver: Solver, alpha: float) -> Result | None:
+        """The result for all rows, with a run on those of this problem; None if that is not the best start."""
+        if not solver.narrows or problem.w_set is not None:
+            return None
+        result = self.result_at(alpha)
+        run = result.run
+        if run is None or repr(run.solver) != repr(solver):
+            return None
+        if not equal((run.problem.A, run.problem.b), (problem.A, problem.b)):
+            return None  # a graph that was learnt from the rows
+        if run.problem.n < len(self.rows) or not np.array_equal(run.problem.rows.y[self.rows], problem.rows.y):
+            return None  # several outputs, which have rows of their own
+        run = run.narrowed(problem, self.rows)
+        return None if run is None else dataclasses.replace(result, run=run)
 
 
 @one_blas_thread()
@@ -128,8 +155,19 @@ def as_strengths(name: str, given: npt.ArrayLike) -> np.ndarray:
     return strengths
 
 
-def solutions(problem: Problem, alphas: Iterable[float], solver: str | Solver, effort: Effort) -> Iterator[Solution]:
+def solutions(
+    problem: Problem,
+    alphas: Iterable[float],
+    solver: str | Solver,
+    effort: Effort,
+    more_rows: MoreRows | None = None,
+) -> Iterator[Solution]:
     """The solution for each strength, in turn."""
+
+    def start(current: Problem, solver: Solver, alpha: float) -> Result | None:
+        near = None if more_rows is None else more_rows.start(current, solver, alpha)
+        return _predicted(current, solver, alpha, done) if near is None else near
+
     done: list[tuple[float, Result]] = []  # the last two
     current = problem
     few = contracting(problem) if is_auto(solver) and not effort.first_only and effort.tol > 0.0 else None
@@ -139,7 +177,9 @@ def solutions(problem: Problem, alphas: Iterable[float], solver: str | Solver, e
         found = None if few is None else few.result(current, effort.tol)
         if found is None:
             few = None
-            solution = _solved(current, along_path(solver, current, effort.tuning), effort, alpha, done)
+            solution = _solved(
+                current, along_path(solver, current, effort.tuning), effort, functools.partial(start, alpha=alpha)
+            )
         else:
             solution = Solution(current, found, FEW_CLUSTERS, reached=True)
         done = [*done[-1:], (alpha, solution.result)]
@@ -147,14 +187,14 @@ def solutions(problem: Problem, alphas: Iterable[float], solver: str | Solver, e
 
 
 def _solved(
-    problem: Problem, in_turn: Iterator[Choice], effort: Effort, alpha: float, done: list[tuple[float, Result]]
+    problem: Problem, in_turn: Iterator[Choice], effort: Effort, start_of: Callable[[Problem, Solver], Result | None]
 ) -> Solution:
     """The solution by these solvers, in turn until one reaches ``tol``."""
     attempts = Attempts(effort.tol)
     for choice in itertools.islice(in_turn, 1) if effort.first_only else in_turn:
         settings = effort.settings(choice.solver)
         if attempts.last is None:
-            start = _predicted(problem, choice.solver, alpha, done)
+            start = start_of(problem, choice.solver)
         else:
             start, settings["epochs"] = attempts.last, min(settings["epochs"], CONTINUED)
         settings = {"tol": effort.tol if choice.solver.knows_gap else None, **settings}

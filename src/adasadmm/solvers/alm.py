@@ -12,24 +12,23 @@ beta grows the gap falls by a constant factor with each iteration. `inner` has t
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ..certificates import BestDual, duality
 from ..certificates.ascent import Ascent
-from ..certificates.domains import into_domain
 from ..certificates.primal import feasible_point
 from ..certificates.trace import Certificate
 from ..linalg import matrices, products
 from ..problem import Problem
 from . import dual_start
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver, beyond
-from .inner import MOST_STEPS, InnerProblem
+from .alm_starts import ARRAYS, WARM, WarmStarts
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .inner import MOST_STEPS
 from .named_state import restore_attributes, saved_attributes
 from .units import even_beta, measured
 from .work import Iterations, Work
@@ -37,8 +36,6 @@ from .work import Iterations, Work
 __all__ = ["ALM", "AugmentedLagrangianRun"]
 
 FIRST_BETA = 0.5  # in units of penalty / |A w|^2
-WARM = 30.0  # times these for a start that is not 0, and so not far from the solution
-CLOSER = 10.0  # times the betas of a warm start, for one that two others predict
 LEAST_BETA_Z, MOST_BETA_Z = 1e-3, 1e12  # of the first
 MOST_UNEVEN = 1e4  # times the beta with which constraint and rows have equal weight
 ROUNDING = 1e-13
@@ -51,12 +48,8 @@ SAMPLE, SAMPLE_A_FEATURE = 4000, 40  # rows
 STREAMED = 10  # times as many of a source, where a pass over all rows is far more expensive
 SAMPLED = 8  # times the sample is the least number of rows at which it saves time
 SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
-NEARBY = 10.0  # times the error that was allowed last: that of the first iteration with another penalty
-TIGHTER = 0.1  # times the error with which the last penalty began is the least one: a gap may be small by chance
-HARD = 10  # Newton steps of the last penalty, from which on dual ascent is tried
 EASY = 1e-2  # of the loss at 0
 MOST_STREAMED = 4000  # features of rows that are read block by block, for which Newton's matrix is dense
-ARRAYS = ("w", "v", "theta", "z", "u", "v_before", "Xw", "Aw", "theta_next", "diagonal", "best_w")
 NUMBERS = (
     "beta_z",
     "beta",
@@ -98,6 +91,7 @@ class ALM(Solver):
     knows_gap: ClassVar[bool] = True
     exact_v: ClassVar[bool] = True
     extrapolates: ClassVar[bool] = True
+    narrows: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 1000.0
     fit_epochs: ClassVar[int] = 1000
@@ -114,7 +108,7 @@ class ALM(Solver):
         return AugmentedLagrangianRun(problem if problem.source is None else problem.by_passes, self, start)
 
 
-class AugmentedLagrangianRun(InnerProblem, Run):
+class AugmentedLagrangianRun(WarmStarts):
     """The augmented Lagrangian method on one problem; an iteration is a minimum of L_beta and a step of the duals."""
 
     def __init__(self, problem: Problem, solver: Solver, start: Point) -> None:
@@ -339,61 +333,3 @@ class AugmentedLagrangianRun(InnerProblem, Run):
     def restore(self, state: NamedState) -> None:
         restore_attributes(self, state, ARRAYS, NUMBERS)
         self.next_rows = None
-
-    def fork(self, problem: Problem | None) -> AugmentedLagrangianRun:
-        if problem is None:
-            raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
-        problem = problem if problem.source is None else problem.by_passes
-        if not _equal(problem.rows, self.problem.rows):
-            return AugmentedLagrangianRun(problem, self.solver, self.point)
-        fork = copy.copy(self)
-        for name in ARRAYS:
-            setattr(fork, name, getattr(self, name).copy())
-        fork.best_dual, fork.next_rows = copy.copy(self.best_dual), None
-        if problem is self.problem:
-            return fork
-        # Another penalty or ridge needs other duals: with the betas of a warm start they can move.
-        fork._prepare(problem)
-        if self.iteration == 0 or problem.loss is not self.problem.loss:
-            fork._measure()
-        if "ascent" in vars(self):
-            fork.ascent = self.ascent.of(problem)
-        fork.best_dual.reset()
-        fork._set_first_betas()
-        fork.u *= self.beta_z / fork.beta_z
-        fork.theta[:] = into_domain(problem, fork.theta)
-        fork.steps_before = fork.newton_steps
-        fork.allowed = max(NEARBY * self.allowed, TIGHTER * self.allowed_first)
-        fork.allowed_first = fork.allowed if math.isfinite(fork.allowed) else 0.0
-        fork.best_primal = math.inf
-        if not matrices.is_streamed(problem.rows.X):  # where it would be another pass over a source
-            fork.best_primal, fork.best_w[:], _ = feasible_point(problem, self.answer, self.v)
-        return fork
-
-    def extrapolate(self, last: Run, before: Run, times: float) -> None:
-        assert isinstance(last, AugmentedLagrangianRun) and isinstance(before, AugmentedLagrangianRun)
-        for name in ("w", "Xw", "Aw", "theta"):
-            getattr(self, name)[:] = beyond(getattr(last, name), getattr(before, name), times)
-        self.theta[:] = into_domain(self.problem, self.theta)
-        s, near = beyond(last.beta_z * last.u, before.beta_z * before.u, times), None
-        if last.ascending or last.newton_steps - last.steps_before >= HARD:
-            near = dual_start.predicted(self.problem, self.units, (self.w, s, self.theta), self.best_primal)
-        self.ascending = near is not None
-        if near is not None:
-            self.moved, self.allowed = float(np.mean(np.abs(self.Xw - last.Xw))), math.inf
-            self.u[:] = near / self.beta_z
-        elif last.ascending or before.ascending:  # whose w is too rough to be extrapolated
-            self.theta[:] = into_domain(self.problem, last.theta)
-            self._move_to(last.best_w, self.problem.predictions(last.best_w))
-        else:
-            self.beta_z, self.beta = CLOSER * self.beta_z, CLOSER * self.beta
-            self.u[:] = s / self.beta_z
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two arrays, or two tuples of them, hold the same numbers."""
-    if one is other:
-        return True
-    if not isinstance(one, tuple):
-        return np.array_equal(one, other)
-    return isinstance(other, tuple) and len(one) == len(other) and all(map(_equal, one, other))

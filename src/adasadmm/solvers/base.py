@@ -81,6 +81,8 @@ class Solver(ABC):
         ``v`` is the prox at the returned point, so its zeros tell which rows of ``A w = b`` hold exactly.
     extrapolates : bool
         Its runs have a `Run.extrapolate`, with which a path of penalties predicts the next solution.
+    narrows : bool
+        Its runs have a `Run.narrowed`, with which the fit of a fold starts from the solution for all rows.
     loss_functions : tuple of str
         What the method needs of a loss beside ``value`` and ``slope``: "prox", "curvature".
     alternative : str
@@ -106,6 +108,7 @@ class Solver(ABC):
     knows_gap: ClassVar[bool] = False
     exact_v: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = False
+    narrows: ClassVar[bool] = False
     loss_functions: ClassVar[tuple[str, ...]] = ()
     alternative: ClassVar[str] = "a stochastic solver such as AdaSADMM()"
     default_epochs: ClassVar[float] = 2.0
@@ -227,6 +230,13 @@ class Run(ABC):
         Along a path of penalties, that is a better start than the last solution. It is called on a fork of the last
         run, and only if the solver ``extrapolates``.
         """
+
+    def narrowed(self, problem: Problem, rows: np.ndarray) -> Run | None:
+        """A start on a problem that has only these rows, and may have another penalty; None if it would be a poor one.
+
+        It is called only if the solver ``narrows``.
+        """
+        return None
 
 
 def beyond(last: np.ndarray, before: np.ndarray, times: float) -> np.ndarray:
