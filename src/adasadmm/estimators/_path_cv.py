@@ -75,6 +75,7 @@ class PathCV(LinearModel):
     _own_structure: Structure | None = None
     _groups: npt.ArrayLike | None = None
     _whole_groups = False
+    _held_out: ValidRows | None = None  # rows of a fold, which need no further checks
 
     _parameter_constraints: ClassVar[dict] = {**LinearModel._parameter_constraints, **SEARCH_CONSTRAINTS}
 
@@ -142,6 +143,9 @@ class PathCV(LinearModel):
     @available_if(lambda self: False)
     def partial_fit(self, X: MatrixLike, y: npt.ArrayLike) -> None:
         """Not available: a stream cannot be split into folds."""
+
+    def _rows(self, X: MatrixLike) -> ValidRows:
+        return self._held_out if X is self._held_out is not None else super()._rows(X)
 
     def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
         """The structure of these rows: that of a fold is the same for all combinations, and may have to be learnt."""
@@ -243,6 +247,7 @@ class PathCV(LinearModel):
             problems = model._problems(fitted_to, as_rows(fitted_to.X), combination)
             model.__dict__.pop("feature_names_in_", None)  # the graph may use names, but the held-out rows have none
             model._default_offset = held_out.per_row.offset  # a scorer calls predict with X alone
+            model._held_out = held_out.X
             weight = held_out.per_row.weight
             keywords = {} if weight is None else {"sample_weight": weight}
             y_test = self._labels(held_out.targets)
