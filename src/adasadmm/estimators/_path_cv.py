@@ -23,6 +23,7 @@ from ..problem import Problem
 from ..sources import Source
 from . import _fitting
 from ._base import LinearModel
+from ._judged import JudgedPath, by_function
 from ._responses import of_column
 from ._rows import load_for_search
 from ._search import Combination, Search, Selected, admitted, folds_of, parameters, ranks, selected
@@ -61,7 +62,7 @@ class Data(NamedTuple):
         return Data(self.X[chosen], [y[chosen] for y in self.targets], self.per_row.taken(chosen))
 
 
-class PathCV(LinearModel):
+class PathCV(JudgedPath, LinearModel):
     """Choose alpha, l1_ratio and l2; a class derives from this, and from a plain estimator's bases."""
 
     alphas: int | npt.ArrayLike
@@ -179,7 +180,7 @@ class PathCV(LinearModel):
         if self.selection == "cv":
             chosen = self._by_folds(data, combinations, seed)
             paths = [list(self._paths(problems[chosen.combination], seed, self.alphas_))]
-            self._set_criteria_path(paths[0])
+            self._judge_path_later([[_fitting.judgement(fit, self.fit_intercept) for fit in fits] for fits in paths[0]])
         else:
             paths, chosen = self._by_criterion(combinations, problems, seed)
         path = paths[chosen.combination if self.selection != "cv" else 0]
@@ -279,7 +280,7 @@ class PathCV(LinearModel):
         for name in ("df", "aic", "bic"):
             table[name] = np.array([np.sum(one[name]) for one in flat])
         self.cv_results_ = table | {"mean_test_score": -values.ravel(), "rank_test_score": ranks(-values.ravel())}
-        self.df_path_ = _by_function([one["df"] for one in found[chosen.combination]])
+        self._keep_df_path([one["df"] for one in found[chosen.combination]])
         return paths, chosen
 
     def _judged(self, fits: list[_fitting.Fit]) -> dict[str, Any]:
@@ -289,9 +290,6 @@ class PathCV(LinearModel):
         values = {n: np.array([getattr(one, n) for one in made], dtype=float) for n in names}
         return values | {"reason": next((one.reason for one in made if one.reason), "")}
 
-    def _set_criteria_path(self, path: list[list[_fitting.Fit]]) -> None:
-        self.df_path_ = _by_function([self._judged(fits)["df"] for fits in path])
-
     def _set_path(self, path: list[list[_fitting.Fit]]) -> None:
         """The coefficients of the features, and the gaps, along the path."""
         coefs = []
@@ -299,13 +297,7 @@ class PathCV(LinearModel):
             self._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
             coefs.append(np.atleast_2d(self.coef_))
         self.coef_path_ = np.array(coefs).transpose(1, 0, 2)
-        self.dual_gap_path_ = _by_function([np.array([_gap(fit) for fit in fits]) for fits in path])
-
-
-def _by_function(values: list[np.ndarray]) -> np.ndarray:
-    """Values along a path, of shape (n_alphas,) for one linear function, else (n_classes, n_alphas)."""
-    found = np.array(values, dtype=float).T
-    return found[0] if len(found) == 1 else found
+        self.dual_gap_path_ = by_function([[_gap(fit) for fit in fits] for fits in path])
 
 
 def _gap(fit: _fitting.Fit) -> float:
