@@ -117,15 +117,11 @@ def solve(
             tol = DEFAULT_TOL
         length = solver.default_epochs if epochs is None else float(epochs)
         segments, total = schedule(run, Plan(length, order, seed, samples, trace_every))
-        settings: dict[str, object] = {
-            "solver": solver,
-            "epochs": epochs,
-            "seed": seed,
-            "order": order,
-            "samples": samples,
-        }
-        settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.state()}
-        keeper = Keeper(checkpoint, {} if checkpoint is None else _fingerprint(problem, settings))
+        settings: dict[str, object] = {}
+        if checkpoint is not None:
+            settings = {"solver": solver, "epochs": epochs, "seed": seed, "order": order, "samples": samples}
+            settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.state()}
+        keeper = Keeper(checkpoint, _fingerprint(problem, settings) if settings else {})
         first = run.done
         status = _resumed(run, keeper.open(resume))
         # Nothing else needs the objectives during the run: the bar of a source shows the progressive loss.
@@ -196,9 +192,13 @@ def _same_quadratics(one: Problem, other: Problem) -> bool:
     """Whether a run on one problem can continue on the other: its w-step and its slack belong to these arrays."""
     pairs: Any = ((one.A, other.A), (one.B, other.B), ((one.b, one.gamma), (other.b, other.gamma)))
     return all(
-        (first is None) == (second is None) and (first is None or all(map(np.array_equal, first, second)))
+        first is second or (first is not None and second is not None and all(map(_are_equal, first, second)))
         for first, second in pairs
     )
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    return one is other or np.array_equal(one, other)
 
 
 def _result(problem: Problem, run: Run, trace: Trace, status: Status, epochs: float) -> Result:
