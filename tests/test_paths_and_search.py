@@ -1,6 +1,7 @@
 """Paths, searches over strengths, degrees of freedom: what they choose, what they keep, what they say."""
 
 import itertools
+import pickle
 import warnings
 
 import numpy as np
@@ -273,6 +274,21 @@ def test_the_table_of_results_has_scikit_learns_form():
     np.testing.assert_array_equal(model.cv_results_["split1_test_score"], model.cv_scores_[..., 1].ravel())
     assert model.coef_path_.shape == (1, 4, 8) and model.df_path_.shape == model.dual_gap_path_.shape == (4,)
     assert "l1_ratio" not in vars(model) or model.get_params()["l1_ratio"] == 0.0
+
+
+@pytest.mark.parametrize("model", [GraphGuidedRegressorCV("chain", alphas=4), TrendFilterCV(0, alphas=4)], ids=repr)
+def test_the_degrees_of_freedom_of_a_path_are_computed_on_demand(model):
+    X, y = regression(5)
+    rows = X if isinstance(model, GraphGuidedRegressorCV) else np.arange(60.0)
+    with pytest.raises(AttributeError):
+        clone(model).df_path_
+    searched = clone(model).fit(rows, y)
+    unpickled = pickle.loads(pickle.dumps(searched))  # without the rows that they are computed from
+    assert unpickled._path_judgements is None
+    criterion = clone(model).set_params(selection="bic", alphas=searched.alphas_).fit(rows, y)
+    np.testing.assert_array_equal(searched.df_path_, unpickled.df_path_)
+    np.testing.assert_array_equal(searched.df_path_, criterion.df_path_)
+    assert searched.df_ == searched.df_path_[list(searched.alphas_).index(searched.alpha_)]
 
 
 def test_groups_of_rows_are_not_split():

@@ -24,6 +24,7 @@ from adasadmm import (
     sources,
 )
 from adasadmm.certificates import BestDual, certify, duality, trace
+from adasadmm.certificates.domains import bounds_of
 from adasadmm.linalg.matrices import as_rows
 from adasadmm.problem import DEPENDS_ON, DERIVED, INPUTS, Block
 
@@ -62,6 +63,7 @@ def known(case):
             case.predictions(W),
             case.objective(W),
             *case.column_sizes,
+            *bounds_of(case),  # in `of_coordinates`
             inverse,
             case.last_X_transposed.of(np.ones(N)),
             *of_B,

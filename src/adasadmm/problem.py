@@ -54,11 +54,19 @@ DEPENDS_ON = {
     "bands": {"A"},
     "families": {"A"},
     "_systems": {"rows", "A"},
+    "system": {"rows", "A", "B", "penalty"},
+    "of_coordinates": {"source", "rows", "A", "gamma", "w_set"},
     "v_step": {"A", "B", "penalty"},
     "w_set_split": INPUTS,
     "_block_by_passes": {"source", "loss"},
     "_condensed_rows": {"source", "rows", "loss"},
 }
+
+
+@functools.cache
+def _kept_with(replaced: frozenset[str]) -> frozenset[str]:
+    """The attributes that stay as they are if these inputs are replaced."""
+    return INPUTS | DERIVED | {name for name, needed in DEPENDS_ON.items() if not needed & replaced}
 
 
 class Problem(LossOverRows, Constraint):
@@ -215,7 +223,7 @@ class Problem(LossOverRows, Constraint):
         """
         if unknown := inputs.keys() - INPUTS:
             raise TypeError(f"a problem has no input {sorted(unknown)[0]!r}: one of {', '.join(sorted(INPUTS))}")
-        kept = {name for name, needed in DEPENDS_ON.items() if not needed & inputs.keys()} | INPUTS | DERIVED
+        kept = _kept_with(frozenset(inputs))
         other = object.__new__(Problem)
         vars(other).update({name: value for name, value in vars(self).items() if name in kept})
         other._set(**inputs)
@@ -298,7 +306,7 @@ class Problem(LossOverRows, Constraint):
     def ridge_value(self, w: np.ndarray) -> float:
         return 0.5 * float(self.gamma @ (w * w)) if self.has_ridge else 0.0
 
-    @property
+    @functools.cached_property
     def system(self) -> System:
         """Newton's system for X, A and the penalty's groups, analysed once.
 
@@ -313,6 +321,11 @@ class Problem(LossOverRows, Constraint):
     @functools.cached_property
     def _systems(self) -> dict[tuple[bytes, bytes], System]:
         """Along a path of penalties the groups stay, and with them the system."""
+        return {}
+
+    @functools.cached_property
+    def of_coordinates(self) -> dict[str, Any]:
+        """What certificates find out about the coordinates of w, by name: the same along a path of penalties."""
         return {}
 
     @functools.cached_property

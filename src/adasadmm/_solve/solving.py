@@ -117,15 +117,11 @@ def solve(
             tol = DEFAULT_TOL
         length = solver.default_epochs if epochs is None else float(epochs)
         segments, total = schedule(run, Plan(length, order, seed, samples, trace_every))
-        settings: dict[str, object] = {
-            "solver": solver,
-            "epochs": epochs,
-            "seed": seed,
-            "order": order,
-            "samples": samples,
-        }
-        settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.state()}
-        keeper = Keeper(checkpoint, {} if checkpoint is None else _fingerprint(problem, settings))
+        settings: dict[str, object] = {}
+        if checkpoint is not None:
+            settings = {"solver": solver, "epochs": epochs, "seed": seed, "order": order, "samples": samples}
+            settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.state()}
+        keeper = Keeper(checkpoint, _fingerprint(problem, settings) if settings else {})
         first = run.done
         status = _resumed(run, keeper.open(resume))
         # Nothing else needs the objectives during the run: the bar of a source shows the progressive loss.

@@ -77,6 +77,13 @@ class Bounds(NamedTuple):
 
 
 def bounds_of(problem: Problem) -> Bounds:
+    """The bounds of a problem, found once for all strengths of its penalty."""
+    if "bounds" not in problem.of_coordinates:
+        problem.of_coordinates["bounds"] = _bounds(problem)
+    return problem.of_coordinates["bounds"]
+
+
+def _bounds(problem: Problem) -> Bounds:
     lower: np.ndarray | float = -math.inf
     upper: np.ndarray | float = math.inf
     if isinstance(problem.w_set, penalties.NonNegative):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -68,18 +67,16 @@ class Free:
         return Steps(system_for(self.X, self.A)) if flow is None else flow
 
 
-_free_of: weakref.WeakKeyDictionary[Problem, Free] = weakref.WeakKeyDictionary()
-
-
 def free_coordinates(problem: Problem, bounds: Bounds) -> Free:
     """The unbounded coordinates of a problem, which the certificates of all its points have in common."""
-    if problem not in _free_of:
+    found = problem.of_coordinates
+    if "free" not in found:
         chosen = bounds.unbounded
         X, A = selections.columns(problem.rows.X, chosen), problem.A
         if not chosen.all():
             A = as_csr(to_scipy(A)[:, np.flatnonzero(chosen)], "A")
-        _free_of[problem] = Free(chosen, X, A, bounds.lower[chosen], bounds.upper[chosen])
-    return _free_of[problem]
+        found["free"] = Free(chosen, X, A, bounds.lower[chosen], bounds.upper[chosen])
+    return found["free"]
 
 
 @np.errstate(over="ignore", invalid="ignore")  # slopes of a diverged point overflow; NaN is no dual point

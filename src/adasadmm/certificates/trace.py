@@ -108,26 +108,31 @@ class Trace(Mapping):
     columns = Snapshot._fields[: Snapshot._fields.index("w")]
     evaluated_later = "objective", "objective_mean"
     _later: Any = None  # a function of no arguments; None also for traces that version 0.1 saved
+    _rows: Sequence[tuple] | None = (
+        None  # the snapshots, until a column is read: arrays of short runs take long to make
+    )
 
     def __init__(
         self, snapshots: Sequence[tuple], later: Callable[[], Sequence[tuple[float, float]]] | None = None
     ) -> None:
-        self._later = later
+        self._later, self._rows = later, tuple(snapshots)
         self._data: dict[str, np.ndarray] = {}
-        for position, name in enumerate(self.columns):
-            self._set(name, [snapshot[position] for snapshot in snapshots])
 
-    def _set(self, name: str, values: Sequence[float]) -> None:
-        column = np.array(values, dtype=None if len(values) else float)
-        column.flags.writeable = False
-        self._data[name] = column
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """The columns; objectives are NaN if they are evaluated later."""
+        rows = self._rows
+        if rows is not None:
+            self._data = {name: _column(rows, position) for position, name in enumerate(self.columns)}
+            self._rows = None
+        return self._data
 
     def evaluate(self) -> None:
         """Evaluate what was left to the first access; the trace then holds nothing but numbers."""
+        self._arrays()
         if self._later is not None:
             values, self._later = self._later(), None
             for position, name in enumerate(self.evaluated_later):
-                self._set(name, [pair[position] for pair in values])
+                self._data[name] = _column(values, position)
 
     def __getstate__(self) -> dict[str, Any]:
         self.evaluate()
@@ -136,16 +141,22 @@ class Trace(Mapping):
     def __getitem__(self, name: str) -> np.ndarray:
         if name in self.evaluated_later:
             self.evaluate()
-        return self._data[name]
+        return self._arrays()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._data)
+        return iter(self._arrays())
 
     def __len__(self) -> int:
-        return len(self._data)
+        return len(self._arrays())
 
     def __repr__(self) -> str:
         return f"Trace({len(self['epoch'])} points of {', '.join(self)})"
+
+
+def _column(rows: Sequence[tuple], position: int) -> np.ndarray:
+    column = np.array([row[position] for row in rows], dtype=None if len(rows) else float)
+    column.flags.writeable = False
+    return column
 
 
 @dataclasses.dataclass(frozen=True)

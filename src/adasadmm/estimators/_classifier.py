@@ -9,7 +9,6 @@ import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score
 from sklearn.svm import LinearSVC
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
@@ -29,6 +28,7 @@ from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
 from ._partial import partial_fit
 from ._rows import is_loaded, load
+from ._scoring import accuracy
 from ._targets import CodeOf, SignOf, SignsOf, WeightOfClass
 from ._types import MatrixLike, PerRow, RowsLike, ValidRows
 from ._validation import HeldOutSource
@@ -333,7 +333,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             The (weighted) share of rows whose class is predicted correctly.
         """
         y, sample_weight = _predicting.targets(self, X, y, sample_weight)
-        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
+        return accuracy(y, self.predict(X, offset), sample_weight)
 
     def to_sklearn(self) -> BaseEstimator:
         """Convert to a scikit-learn model that makes the same predictions without this package.

@@ -38,6 +38,8 @@ class Curve(NamedTuple):
     def at(self, t: np.ndarray) -> np.ndarray:
         """The values at any points; outside the knots those of the first and of the last polynomial."""
         place = np.clip(np.searchsorted(self.knots, t, side="right") - 1, 0, len(self.knots) - 1)
+        if self.degree == 0:  # a piece has one value
+            return self.values[place]
         nodes = self._nodes(t, place)
         out = _interpolated(self.knots[nodes], self.values[nodes], t)
         return np.where(self.knots[place] == t, self.values[place], out)  # at a knot without rounding

@@ -196,7 +196,8 @@ def fit_path(
 ) -> Iterator[Fit]:
     """Fit one linear function for each strength, warm-started from the one before.
 
-    Without ``exact``, coefficients that the penalty fuses are equal only as far as ``tol`` demands.
+    Without ``exact``, coefficients that the penalty fuses are equal only as far as ``tol`` demands, and the certificate
+    is that of the condensed rows, which differs from that of all rows by rounding only: enough for a score.
     """
     auto = is_auto(estimator.solver)
 
@@ -207,7 +208,7 @@ def fit_path(
     few = problem.condensed if _may_condense(estimator, problem) else problem
     for solution in solutions(few, alphas, estimator.solver, effort, more_rows):
         fit = _finished(estimator, solution.problem, solution.result, solution.choice, exact)
-        yield fit if few is problem else _at_all_rows(problem.with_penalty(solution.problem.penalty), fit)
+        yield fit if few is problem or not exact else _at_all_rows(problem.with_penalty(solution.problem.penalty), fit)
 
 
 @one_blas_thread()

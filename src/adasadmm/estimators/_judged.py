@@ -11,7 +11,7 @@ from ..linalg import matrices
 from ..paths.criteria import Criteria, criteria
 from ..problem import Problem
 
-__all__ = ["Judged", "Judgement"]
+__all__ = ["Judged", "JudgedPath", "Judgement", "by_function"]
 
 SMALL = 1_000_000  # entries of X up to which a model keeps the rows until the criteria are computed
 MOST_FLOPS = 2e9  # for more rows, the criteria are computed with the fit if that takes no more than this
@@ -102,3 +102,44 @@ class Judged:
         if self._judgements is not None:
             self._keep([one.made() for one in self._judgements])
         return super().__getstate__()  # type: ignore[return-value]
+
+
+class JudgedPath(Judged):
+    """A base class of searches: the fits along the path on all rows have degrees of freedom, too."""
+
+    _path_judgements: list[list[Judgement]] | None = None  # at each alpha, those of the linear functions
+    _df_path: np.ndarray | None = None
+
+    def _judge_path_later(self, judgements: list[list[Judgement]]) -> None:
+        """Keep small rows, which all fits share, until the degrees of freedom are asked for."""
+        self._df_path, self._path_judgements = None, judgements
+        if sum(matrices.size(one.problem.rows.X) for one in judgements[0]) > SMALL:
+            self._judge_path()
+
+    def _judge_path(self) -> None:
+        assert self._path_judgements is not None
+        self._keep_df_path([[one.made().df for one in fits] for fits in self._path_judgements])
+
+    def _keep_df_path(self, found: list[Any]) -> None:
+        self._df_path, self._path_judgements = by_function(found), None
+
+    @property
+    def df_path_(self) -> np.ndarray:
+        """Degrees of freedom along the path on all rows; NaN where ``df_`` is None."""
+        check_is_fitted(self, "coef_path_")
+        if self._df_path is None:
+            self._judge_path()
+        assert self._df_path is not None
+        return self._df_path
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The degrees of freedom in place of the rows that they are computed from."""
+        if self._path_judgements is not None:
+            self._judge_path()
+        return super().__getstate__()
+
+
+def by_function(values: list[Any]) -> np.ndarray:
+    """Values along a path, of shape (n_alphas,) for one linear function, else (n_classes, n_alphas)."""
+    found = np.array(values, dtype=float).T
+    return found[0] if len(found) == 1 else found

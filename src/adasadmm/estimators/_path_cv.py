@@ -24,6 +24,7 @@ from ..problem import Problem
 from ..sources import Source
 from . import _fitting
 from ._base import LinearModel
+from ._judged import JudgedPath, by_function
 from ._responses import of_column
 from ._rows import load_for_search
 from ._search import Combination, Search, Selected, admitted, folds_of, parameters, ranks, selected
@@ -88,7 +89,7 @@ class WholePath:
         return MoreRows(lambda alpha: self.fits[self._places[alpha]][function].result, rows)
 
 
-class PathCV(LinearModel):
+class PathCV(JudgedPath, LinearModel):
     """Choose alpha, l1_ratio and l2; a class derives from this, and from a plain estimator's bases."""
 
     alphas: int | npt.ArrayLike
@@ -102,6 +103,7 @@ class PathCV(LinearModel):
     _own_structure: Structure | None = None
     _groups: npt.ArrayLike | None = None
     _whole_groups = False
+    _held_out: ValidRows | None = None  # rows of a fold, which need no further checks
 
     _parameter_constraints: ClassVar[dict] = {**LinearModel._parameter_constraints, **SEARCH_CONSTRAINTS}
 
@@ -170,6 +172,9 @@ class PathCV(LinearModel):
     def partial_fit(self, X: MatrixLike, y: npt.ArrayLike) -> None:
         """Not available: a stream cannot be split into folds."""
 
+    def _rows(self, X: MatrixLike) -> ValidRows:
+        return self._held_out if X is self._held_out is not None else super()._rows(X)
+
     def _structure(self, X: ValidRows | Source, alpha: float, sample_weight: np.ndarray | None) -> Structure:
         """The structure of these rows: that of a fold is the same for all combinations, and may have to be learnt."""
         if self._own_structure is None:
@@ -204,7 +209,7 @@ class PathCV(LinearModel):
         chosen = choose(data, combinations, paths, seed)
         path = paths[chosen.combination].fits
         if self.selection == "cv":
-            self._set_criteria_path(path)
+            self._judge_path_later([[_fitting.judgement(fit, self.fit_intercept) for fit in fits] for fits in path])
         self.l1_ratio_, self.l2_ = combinations[chosen.combination]
         self.alpha_ = float(self.alphas_[chosen.alpha])
         self._set_path(path)
@@ -277,6 +282,7 @@ class PathCV(LinearModel):
             problems = model._problems(fitted_to, as_rows(fitted_to.X), combination)
             model.__dict__.pop("feature_names_in_", None)  # the graph may use names, but the held-out rows have none
             model._default_offset = held_out.per_row.offset  # a scorer calls predict with X alone
+            model._held_out = held_out.X
             weight = held_out.per_row.weight
             keywords = {} if weight is None else {"sample_weight": weight}
             y_test = self._labels(held_out.targets)
@@ -306,7 +312,7 @@ class PathCV(LinearModel):
         for name in ("df", "aic", "bic"):
             table[name] = np.array([np.sum(one[name]) for one in flat])
         self.cv_results_ = table | {"mean_test_score": -values.ravel(), "rank_test_score": ranks(-values.ravel())}
-        self.df_path_ = _by_function([one["df"] for one in found[chosen.combination]])
+        self._keep_df_path([one["df"] for one in found[chosen.combination]])
         return chosen
 
     def _judged(self, fits: list[_fitting.Fit]) -> dict[str, Any]:
@@ -316,9 +322,6 @@ class PathCV(LinearModel):
         values = {n: np.array([getattr(one, n) for one in made], dtype=float) for n in names}
         return values | {"reason": next((one.reason for one in made if one.reason), "")}
 
-    def _set_criteria_path(self, path: list[list[_fitting.Fit]]) -> None:
-        self.df_path_ = _by_function([self._judged(fits)["df"] for fits in path])
-
     def _set_path(self, path: list[list[_fitting.Fit]]) -> None:
         """The coefficients of the features, and the gaps, along the path."""
         coefs = []
@@ -326,13 +329,7 @@ class PathCV(LinearModel):
             self._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
             coefs.append(np.atleast_2d(self.coef_))
         self.coef_path_ = np.array(coefs).transpose(1, 0, 2)
-        self.dual_gap_path_ = _by_function([np.array([_gap(fit) for fit in fits]) for fits in path])
-
-
-def _by_function(values: list[np.ndarray]) -> np.ndarray:
-    """Values along a path, of shape (n_alphas,) for one linear function, else (n_classes, n_alphas)."""
-    found = np.array(values, dtype=float).T
-    return found[0] if len(found) == 1 else found
+        self.dual_gap_path_ = by_function([[_gap(fit) for fit in fits] for fits in path])
 
 
 def _gap(fit: _fitting.Fit) -> float:

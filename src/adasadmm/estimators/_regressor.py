@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, TweedieRegressor
-from sklearn.metrics import r2_score
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -25,6 +24,7 @@ from ._callbacks import with_callbacks
 from ._partial import partial_fit
 from ._responses import as_offsets, as_responses, mean_score
 from ._rows import is_loaded, load
+from ._scoring import r2
 from ._types import MatrixLike, PerRow, RowsLike, ValidRows
 from ._validation import HeldOutSource, as_numbers
 
@@ -258,7 +258,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
             return self._score_of_responses(loss, X, y, sample_weight, offset)
         if _predicting.has_deviance(loss):
             return _predicting.explained_deviance(loss, _predicting.scores(self, X, offset)[:, 0], y, sample_weight)
-        return float(r2_score(y, self.predict(X, offset), sample_weight=sample_weight))
+        return r2(y, self.predict(X, offset), sample_weight)
 
     def _score_of_responses(
         self,
@@ -270,9 +270,6 @@ class LinearRegressor(RegressorMixin, LinearModel):
     ) -> float:
         def deviance(y: np.ndarray, z: np.ndarray, weight: np.ndarray | None) -> float:
             return _predicting.explained_deviance(loss, z, y, weight)
-
-        def r2(y: np.ndarray, z: np.ndarray, weight: np.ndarray | None) -> float:
-            return float(r2_score(y, z, sample_weight=weight))
 
         if _predicting.has_deviance(loss):
             return mean_score(deviance, y, self._linear(X, offset), sample_weight)

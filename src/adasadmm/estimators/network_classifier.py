@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,6 +18,7 @@ from ..registry import CLASSIFICATION_LOSSES
 from ._base import all_or_nothing, keep_parameters
 from ._fitting import as_loss
 from ._network_model import NetworkModel
+from ._scoring import accuracy
 from ._types import GraphLike, LossLike, MatrixLike, SolverLike
 
 __all__ = ["NetworkLassoClassifier"]
@@ -234,7 +234,7 @@ n_iter_, df_, aic_, bic_
         -------
         float
         """
-        return float(accuracy_score(y, self.predict(X, groups, coordinates, offset), sample_weight=sample_weight))
+        return accuracy(y, self.predict(X, groups, coordinates, offset), sample_weight)
 
 
 def _has_probabilities(estimator: NetworkLassoClassifier) -> bool:

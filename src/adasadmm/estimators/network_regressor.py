@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
@@ -16,6 +15,7 @@ from ._base import all_or_nothing, keep_parameters
 from ._fitting import as_loss
 from ._network_model import NetworkModel
 from ._predicting import explained_deviance, has_deviance
+from ._scoring import r2
 from ._signals import response
 from ._types import GraphLike, LossLike, MatrixLike, SolverLike
 
@@ -244,4 +244,4 @@ class NetworkLassoRegressor(RegressorMixin, NetworkModel):
         loss = as_loss(self.loss)
         if has_deviance(loss):
             return explained_deviance(loss, self._scores(X, groups, coordinates, offset), y, sample_weight)
-        return float(r2_score(y, self.predict(X, groups, coordinates, offset), sample_weight=sample_weight))
+        return r2(y, self.predict(X, groups, coordinates, offset), sample_weight)

@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
@@ -23,6 +22,7 @@ from ._base import all_or_nothing, keep_parameters
 from ._curves import Curve
 from ._fitting import as_loss, as_scalar_loss
 from ._predicting import explained_deviance, has_deviance
+from ._scoring import accuracy, r2
 from ._series import (
     Series,
     as_targets,
@@ -341,10 +341,10 @@ class TrendFilter(RegressorMixin, SignalModel):
         target, weight = seen.y, seen.weight
         scores = self._curve.at(seen.times) + (0.0 if seen.offset is None else seen.offset)
         if losses.takes_labels(loss):
-            return float(accuracy_score(target > 0.0, scores > 0.0, sample_weight=weight))
+            return accuracy(target > 0.0, scores > 0.0, weight)
         if has_deviance(loss):
             return explained_deviance(loss, scores, target, weight)
-        return float(r2_score(target, response(loss, scores), sample_weight=weight))
+        return r2(target, response(loss, scores), weight)
 
     def _size(self) -> str:
         shape = ("constant", "linear", "quadratic", "cubic")[self.order] if self.order < 4 else f"degree {self.order}"

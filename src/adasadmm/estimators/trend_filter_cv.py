@@ -19,6 +19,7 @@ from ..paths.alpha_max import alpha_max
 from ..paths.criteria import Criteria
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
+from ._judged import JudgedPath
 from ._path_cv import SEARCH_CONSTRAINTS
 from ._search import FEW_FOLDS, Combination, Search, admitted, parameters, ranks, selected
 from ._series import as_times, as_weights
@@ -28,7 +29,7 @@ from .trend_filter import TrendFilter
 __all__ = ["TrendFilterCV"]
 
 
-class TrendFilterCV(TrendFilter):
+class TrendFilterCV(JudgedPath, TrendFilter):
     """`TrendFilter` with ``alpha`` chosen by cross-validation or an information criterion.
 
     On each fold the series without the held-out observations is fitted along a decreasing sequence of alphas, and the
@@ -157,10 +158,11 @@ class TrendFilterCV(TrendFilter):
         self.alphas_ = self._strengths_tried(problem, power)
         chosen = self._by_folds(t, y, (sample_weight, offset), groups) if self.selection == "cv" else None
         path = list(self._solve_path(problem, self.alphas_ / power, series.constant))
-        judged = [outcome.judgement(observed.merged).made() for outcome in path]
-        self.df_path_ = np.array([one.df for one in judged], dtype=float)
+        judgements = [outcome.judgement(observed.merged) for outcome in path]
         if chosen is None:
-            chosen = self._by_criterion(judged, problem.n)
+            chosen = self._by_criterion([one.made() for one in judgements], problem.n)
+        else:
+            self._judge_path_later([[one] for one in judgements])
         self.coef_path_ = np.array([[outcome.result.w_average for outcome in path]]) + series.level
         self.dual_gap_path_ = np.array([outcome.gap for outcome in path])
         self.alpha_ = float(self.alphas_[chosen])
@@ -229,6 +231,7 @@ class TrendFilterCV(TrendFilter):
         values = admitted(table[self.selection], table["df"], n)
         chosen = selected(values[None, :], self.selection, judged[0].reason).alpha
         self.cv_results_ = table | {"mean_test_score": -values, "rank_test_score": ranks(-values)}
+        self._keep_df_path([[df] for df in table["df"]])
         return chosen
 
 

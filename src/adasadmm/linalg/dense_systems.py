@@ -43,8 +43,9 @@ class DenseSystem(System):
         products.add_lower_gram(self.A, self.edges, self.matrix)
         if self.coupling:
             self.matrix -= products.gram(self.coupling.U, np.ones(len(self.coupling)))
-        self.matrix[np.diag_indices_from(self.matrix)] += self.ridge
-        self.diagonal = np.diag(self.matrix).copy()
+        diagonal = self.matrix.reshape(-1)[:: len(self.ridge) + 1]
+        diagonal += self.ridge
+        self.diagonal = diagonal.copy()
 
     def solve(self, rhs: np.ndarray, tol: float = TOLERANCE) -> np.ndarray:
         return self.approximate(rhs) if tol >= COARSE and self.is_exact else super().solve(rhs, tol)

@@ -169,7 +169,7 @@ def solutions(
         return _predicted(current, solver, alpha, done) if near is None else near
 
     done: list[tuple[float, Result]] = []  # the last two
-    current = problem
+    current, in_turn = problem, None
     few = contracting(problem) if is_auto(solver) and not effort.first_only and effort.tol > 0.0 else None
     for alpha in alphas:
         # From the last problem, which has what was computed from the rows: all but the penalty is shared.
@@ -177,9 +177,10 @@ def solutions(
         found = None if few is None else few.result(current, effort.tol)
         if found is None:
             few = None
-            solution = _solved(
-                current, along_path(solver, current, effort.tuning), effort, functools.partial(start, alpha=alpha)
-            )
+            if in_turn is None:  # the form of the problem, which all strengths share, decides
+                in_turn = along_path(solver, current, effort.tuning)
+            choices, in_turn = itertools.tee(in_turn)
+            solution = _solved(current, choices, effort, functools.partial(start, alpha=alpha))
         else:
             solution = Solution(current, found, FEW_CLUSTERS, reached=True)
         done = [*done[-1:], (alpha, solution.result)]

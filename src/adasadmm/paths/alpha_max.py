@@ -9,7 +9,7 @@ from .._core.threads import one_blas_thread
 from .._solve import solve
 from ..certificates import duality
 from ..certificates.contraction import stands_alone_at_the_end
-from ..certificates.trace import Result
+from ..certificates.trace import Result, Status
 from ..linalg.clusters import clusters_of, null_space
 from ..linalg.matrices import Repeated, Rows, WithIntercept, as_csr, as_rows, not_repeated, plain, to_scipy
 from ..linalg.selections import combined_columns
@@ -90,13 +90,15 @@ def _least_norm(A: sp.csr_array, rest: np.ndarray) -> np.ndarray:
 
 def _solved(problem: Problem) -> Result:
     """The solution without a penalty; its slopes should be accurate, because higher differences sum their errors."""
-    for solver in (ALM(), ProximalNewton()):
+    for solver, tol in ((ProximalNewton(), 1e-10), (ALM(), 1e-10), (ADMM(), 1e-6)):
         try:
             check_fits(solver, problem)
         except (TypeError, ValueError):
             continue
-        return solve(problem, solver, tol=1e-10, epochs=100)
-    return solve(problem, ADMM(), tol=1e-6, epochs=100)
+        result = solve(problem, solver, tol=tol, epochs=100)
+        if result.status is Status.converged:
+            break
+    return result
 
 
 def _penalised(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:

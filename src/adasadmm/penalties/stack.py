@@ -79,7 +79,8 @@ def groups_of(penalty: Any, p: int) -> list[np.ndarray]:
     found = []
     for part, rows in parts_of(penalty, p):
         if isinstance(part, GroupL2):
-            found += [indices(rows, "rows of Stack", p)[group] for group in part.groups if len(group) > 1]
+            own = indices(rows, "rows of Stack", p)
+            found += [own[group] for group in part.groups if len(group) > 1]
     return found
 
 

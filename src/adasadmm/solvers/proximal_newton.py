@@ -39,6 +39,7 @@ CHANGED = 0.05  # relative change of the rows' curvature beyond which H is forme
 INNER = 0.01  # of the decrease of the model: the error that its minimum may have
 ROUNDING = 1e-14
 MOST_ROUNDS, MOST_STEPS = 40, 30
+DIRECTION = 1e-4  # the relative residual of a Newton direction: further steps correct its error
 GROWTH = ((3, 4.0), (6, 2.0), (12, 1.2), (MOST_STEPS, 0.5))  # Newton steps of a round: the factor for beta
 FIRST_BETA, LEAST_BETA, MOST_BETA = 0.5, 1e-6, 1e8  # the first in units of penalty / |A w|^2, others of the even one
 WARM = 100.0  # times that for a start that is not 0, and so not far from the solution
@@ -116,6 +117,7 @@ class ProximalNewtonMethod:
         self.h = np.zeros(problem.n) if k == 1 else np.zeros((problem.terms, k, k))
         self.numbers = np.zeros(2)  # beta, and whether the last step was shortened
         self.model: QuadraticModel | None = None
+        self.even = 1.0  # the beta with which the model and the constraint have equal curvature
         self.z: np.ndarray | None = None  # X w and the mean loss there, if they are known
         self.loss: float | None = None
         self.penalty, self.is_quadratic = problem.v_step[1], isinstance(unwrapped(problem.loss), losses.Squared)
@@ -171,6 +173,8 @@ class ProximalNewtonMethod:
                 self.h = seconds
             self.h.flags.writeable = False
             self.model = QuadraticModel(self.problem.system, self.h, self.problem.gamma)
+            of_A = products.gram_diagonal(self.problem.A, np.ones(self.problem.m))
+            self.even = even_beta(self.model.diagonal, of_A)
 
     def _length(self, z: np.ndarray, move: np.ndarray, Xp: np.ndarray) -> float:
         """The longest of the steps 1, 1/2, 1/4, ... that does not raise the objective."""
@@ -197,7 +201,7 @@ class ProximalNewtonMethod:
         search = Search(self, gradient)
         if self.numbers[0] == 0.0:
             self.numbers[0] = self._first_beta()
-        before, even = search.value(), self._even_beta()
+        before, even = search.value(), self.even
         for _ in range(MOST_ROUNDS):
             steps = search.descend()
             self.theta[:], self.v[:] = search.theta, search.v
@@ -210,15 +214,11 @@ class ProximalNewtonMethod:
             search.allowed = 0.1 * max(INNER * decrease, 0.1 * search.infeasibility())
         return search.w
 
-    def _even_beta(self) -> float:
-        assert self.model is not None
-        return even_beta(self.model.diagonal, products.gram_diagonal(self.problem.A, np.ones(self.problem.m)))
-
     def _first_beta(self) -> float:
         """A beta with which penalty and constraint have equal weight; at w = 0, rows and constraint."""
         v = self.problem.times_A(self.w) - self.problem.b
         size, value = float(v @ v), self.problem.penalty_value(v)
-        return WARM * FIRST_BETA * value / size if size > 0.0 and 0.0 < value < math.inf else self._even_beta()
+        return WARM * FIRST_BETA * value / size if size > 0.0 and 0.0 < value < math.inf else self.even
 
     def curvature(self, x: np.ndarray, v: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray | None]:
         """The second derivative of the penalty's envelope: weights of the rows of A, and the bends of groups."""
@@ -283,7 +283,7 @@ class Search:
             if step and self.excess <= self.allowed:
                 return step
             curved, bends = method.curvature(x, self.v, beta)
-            p = -model.solve(beta * curved, bends, gradient, 1e-6)
+            p = -model.solve(beta * curved, bends, gradient, DIRECTION)
             Hp, Ap, first = model.times(p), problem.times_A(p), float(gradient @ p)
             smooth_slope, bend = float(smooth @ p), float(p @ Hp) + float(problem.gamma @ (p * p))
             length = step_length(partial(self._slope, Ap, smooth_slope, bend), first)
@@ -342,7 +342,7 @@ class ProximalNewtonRun(DirectRun):
             other.z, other.loss = one.z, one.loss
         other.h = one.h
         if problem.system is self.problem.system and np.array_equal(problem.gamma, self.problem.gamma):
-            other.model = copy.copy(one.model)
+            other.model, other.even = copy.copy(one.model), one.even
         if problem is not self.problem:
             other.numbers = one.numbers * (LOOSER, 1.0)
             other.theta[:] = into_domain(problem, other.theta)
