@@ -54,7 +54,7 @@ def contracted(problem: Problem, v: np.ndarray) -> Contraction | None:
     if problem.outputs > 1:
         return None
     joined, apart = np.flatnonzero(v == 0.0), np.flatnonzero(v != 0.0)
-    if problem.b[joined].any() or clusters_of(A[joined]) is None:
+    if problem.b[joined].any() or clusters_of(A, joined) is None:
         return None
     members = null_space(A[joined])
     if members.shape[1] == 0 or (isinstance(problem.rows.X, WithIntercept) and not stands_alone_at_the_end(members)):

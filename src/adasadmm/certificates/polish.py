@@ -15,10 +15,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import scipy.sparse as sp
 
 from .. import penalties
-from ..linalg.clusters import clusters_of
+from ..linalg.clusters import Clusters, clusters_of
 from ..linalg.matrices import to_scipy
 from ..linalg.projections import nearest
 from ..problem import Problem
@@ -59,7 +58,8 @@ def _with_pattern(problem: Problem, w: np.ndarray, v: np.ndarray, theta: np.ndar
     The better of the two points is returned.
     """
     held, zeros = _held(problem, v), v == 0.0
-    found, doubtful = fused(problem, w, v, held), _in_doubt(problem, v, theta, held)
+    clusters = clusters_of(problem.A, np.flatnonzero(held))
+    found, doubtful = _nearest(problem, w, v, held, clusters), _in_doubt(problem, v, theta, held, clusters)
     if doubtful.any():
         other = fused(problem, w, v, held & ~doubtful)
         if problem.objective(other) < problem.objective(found):
@@ -67,18 +67,20 @@ def _with_pattern(problem: Problem, w: np.ndarray, v: np.ndarray, theta: np.ndar
     return found, zeros
 
 
-def _in_doubt(problem: Problem, v: np.ndarray, theta: np.ndarray, held: np.ndarray) -> np.ndarray:
+def _in_doubt(
+    problem: Problem, v: np.ndarray, theta: np.ndarray, held: np.ndarray, clusters: Clusters | None
+) -> np.ndarray:
     """The edges of contradictory clusters whose multipliers are not well inside their bounds."""
-    A, doubtful = to_scipy(problem.A), np.zeros(problem.m, dtype=bool)
-    clusters = clusters_of(A[np.flatnonzero(held)])
+    A, doubtful = problem.A, np.zeros(problem.m, dtype=bool)
     if clusters is None or problem.B is not None:
         return doubtful
     edges = np.flatnonzero(np.diff(A.indptr) == 2)
     one, other = (clusters.label[A.indices[A.indptr[edges] + end]] for end in (0, 1))
-    contradictory = np.zeros(clusters.number, dtype=bool)
     apart = np.abs(v[edges]) > APART * np.max(np.abs(v), initial=0.0)
-    contradictory[one[(one == other) & apart & ~held[edges]]] = True
-    if contradictory.any():
+    within = one[(one == other) & apart & ~held[edges]]
+    if len(within):
+        contradictory = np.zeros(clusters.number, dtype=bool)
+        contradictory[within] = True
         wider = -theta / (1.0 - MARGIN)
         outside = penalties.domain(problem.penalty, wider) != wider
         doubtful[edges] = held[edges] & contradictory[one] & outside[edges]
@@ -87,16 +89,21 @@ def _in_doubt(problem: Problem, v: np.ndarray, theta: np.ndarray, held: np.ndarr
 
 def fused(problem: Problem, w: np.ndarray, v: np.ndarray, held: np.ndarray) -> np.ndarray:
     """The point nearest to w with ``A w - b = v`` in the rows that are held."""
-    rows = np.flatnonzero(held)
-    A, target = to_scipy(problem.A)[rows], (problem.b + v)[rows]
-    clusters, single = clusters_of(A), np.diff(A.indptr) == 1
-    if clusters is None or target[~single].any():
-        w = nearest(A, target, w)
-        w[A.indices[np.repeat(single, np.diff(A.indptr))]] = _values(A, target, single)
+    return _nearest(problem, w, v, held, clusters_of(problem.A, np.flatnonzero(held)))
+
+
+def _nearest(problem: Problem, w: np.ndarray, v: np.ndarray, held: np.ndarray, clusters: Clusters | None) -> np.ndarray:
+    """The same, given the clusters of these rows."""
+    A, rows, target = problem.A, np.flatnonzero(held), problem.b + v
+    single = rows[np.diff(A.indptr)[rows] == 1]
+    fixed, values = A.indices[A.indptr[single]], target[single] / A.data[A.indptr[single]]
+    if clusters is None or np.any(target[rows[np.diff(A.indptr)[rows] != 1]]):
+        w = nearest(to_scipy(A)[rows], target[rows], w)
+        w[fixed] = values
         return w
     label, number, of_single = clusters
     mean = np.bincount(label, w, number) / np.bincount(label, minlength=number)
-    mean[of_single] = _values(A, target, single)  # a row with one entry says the value of its whole cluster
+    mean[of_single] = values  # a row with one entry says the value of its whole cluster
     return mean[label]
 
 
@@ -107,11 +114,6 @@ def _held(problem: Problem, v: np.ndarray) -> np.ndarray:
         if isinstance(part, penalties.Box):
             held[rows] = (v[rows] == part.lower) | (v[rows] == part.upper)
     return held
-
-
-def _values(A: sp.csr_array, target: np.ndarray, single: np.ndarray) -> np.ndarray:
-    """The values of the coefficients that rows with a single entry fix."""
-    return target[single] / A.data[A.indptr[:-1][single]]
 
 
 def feasible(problem: Problem, result: Result) -> Result:

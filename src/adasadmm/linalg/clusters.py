@@ -8,6 +8,10 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from .._core.jit import compiled
+from .joined import unite
+from .matrices import CSR
+
 __all__ = ["Clusters", "clusters_of", "null_space"]
 
 
@@ -19,15 +23,37 @@ class Clusters(NamedTuple):
     single: np.ndarray
 
 
-def clusters_of(A: sp.csr_array) -> Clusters | None:
-    """The clusters that ``A w = 0`` makes equal; None unless each row is a difference of two entries, or has one."""
-    entries = np.diff(A.indptr)
-    if (entries > 2).any() or np.any(A.sum(axis=1)[entries == 2]):
+def clusters_of(A: CSR | sp.csr_array, rows: np.ndarray | None = None) -> Clusters | None:
+    """The clusters that ``A w = 0`` makes equal, in these rows or in all.
+
+    None unless each of the rows is a difference of two entries, or has one.
+    """
+    rows = np.arange(A.shape[0]) if rows is None else rows
+    label = np.arange(A.shape[1])
+    number = join(A.data, A.indices, A.indptr, rows, label)
+    if number < 0:
         return None
-    ends = A.indices[np.repeat(entries == 2, entries)].reshape(-1, 2)
-    graph = sp.coo_array((np.ones(len(ends)), ends.T), shape=(A.shape[1], A.shape[1]))
-    number, label = sp.csgraph.connected_components(graph, directed=False)
-    return Clusters(label, int(number), label[A.indices[np.repeat(entries == 1, entries)]])
+    starts = A.indptr[rows]
+    return Clusters(label, number, label[A.indices[starts[A.indptr[rows + 1] - starts == 1]]])
+
+
+@compiled
+def join(data, indices, indptr, rows, root):
+    """Write the cluster of each node to ``root``, which holds the nodes; return their number, -1 if there are none."""
+    for row in rows:
+        first, entries = indptr[row], indptr[row + 1] - indptr[row]
+        if entries > 2 or (entries == 2 and data[first] + data[first + 1] != 0.0):
+            return -1
+        if entries == 2:
+            unite(root, int(indices[first]), int(indices[first + 1]))
+    number = 0
+    for node in range(len(root)):  # a root comes before its nodes
+        if root[node] == node:
+            root[node] = number
+            number += 1
+        else:
+            root[node] = root[root[node]]
+    return number
 
 
 def null_space(A: sp.csr_array) -> sp.csr_array:
