@@ -1,0 +1,22 @@
+"""Fixtures that several files use."""
+
+import math
+
+import pytest
+
+
+class NoCertificate:
+    dual, relative_gap = -math.inf, math.inf
+
+
+@pytest.fixture
+def uncertified(monkeypatch):
+    """Without the compiler the certificate takes longer than the run, and tests of iterates do not need it."""
+    from cases import INTERPRETED
+
+    from adasadmm.solvers.accurate import AccurateRun
+    from adasadmm.solvers.admm import BatchRun
+    from adasadmm.solvers.stochastic import StochasticRun
+
+    for run in (AccurateRun, BatchRun, StochasticRun) if INTERPRETED else ():
+        monkeypatch.setattr(run, "certify", lambda run: NoCertificate())
