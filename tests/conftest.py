@@ -1,6 +1,7 @@
 """Fixtures that several files use."""
 
 import math
+import os
 
 import pytest
 
@@ -20,3 +21,8 @@ def uncertified(monkeypatch):
 
     for run in (AccurateRun, BatchRun, StochasticRun) if INTERPRETED else ():
         monkeypatch.setattr(run, "certify", lambda run: NoCertificate())
+
+
+@pytest.fixture
+def no_waiting_for_the_disc(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # in these tests processes end, not machines
