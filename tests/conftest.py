@@ -3,6 +3,7 @@
 import math
 import os
 
+import numpy as np
 import pytest
 
 
@@ -26,3 +27,12 @@ def uncertified(monkeypatch):
 @pytest.fixture
 def no_waiting_for_the_disc(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: None)  # in these tests processes end, not machines
+
+
+@pytest.fixture(scope="session")
+def flowers():
+    """Standardised measurements of irises, and the names of their species."""
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True)
+    return (X - X.mean(axis=0)) / X.std(axis=0), np.array(["setosa", "versicolor", "virginica"])[y]
