@@ -36,3 +36,20 @@ def flowers():
 
     X, y = load_iris(return_X_y=True)
     return (X - X.mean(axis=0)) / X.std(axis=0), np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.fixture(scope="session")
+def cancer():
+    """A data frame of eight measurements of tumours, and their labels 0 and 1."""
+    from sklearn.datasets import load_breast_cancer
+
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X.iloc[:, :8], y
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """Rows of three classes."""
+    from sklearn.datasets import make_classification
+
+    return make_classification(200, 6, n_informative=4, n_classes=3, random_state=0)
