@@ -20,8 +20,8 @@ test: $(VENV)/dev lint types
 	$(BIN)/python -m pytest -n 2 -q -m "not slow"
 
 # Tests that do not call compiled kernels directly: files, pages, commands, displays, the compiler's cache.
-WITHOUT_KERNELS := bench browser cached case_pages cases checkpoints cli cli_files cli_truth compiling dask datasets demo disk_cache displays distributed docstrings estimators faults \
-  fingerprint hostile_plug_ins layers memory models models_0_1 package pages paper_data place progressive readme registry report reproduce site site_parts terms terms_files terms_tables threads validation
+WITHOUT_KERNELS := bench browser cached case_pages cases checkpoints claims cli cli_files cli_truth compiling dask datasets demo disk_cache displays distributed docstrings estimators faults \
+  fingerprint first_mistakes fitted_models hostile_plug_ins interruptions layers memory models models_0_1 package pages paper_data place progressive readme refused_checkpoints registry report reproduce site site_parts terms terms_files terms_tables threads validation
 IGNORED := $(foreach name,$(WITHOUT_KERNELS),--ignore=tests/test_$(name).py)
 
 # Everything marked slow, then the tests of kernels without the compiler, and with bounds checks.

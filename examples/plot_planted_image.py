@@ -54,7 +54,7 @@ for ax in axes:
 plt.show()
 
 # %%
-# The groups of equal pixels, and the certificate: the objective is at most this part above the optimum.
+# The groups of equal pixels, and the certificate: the objective is at most this fraction above the optimum.
 
 grid = models["pixel grid"]
 print(len(np.unique(grid.clusters_)), "groups of pixels,", f"relative duality gap {grid.dual_gap_:.1e}")

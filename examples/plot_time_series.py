@@ -47,5 +47,5 @@ plt.show()
 # do not, although only ``loss="huber"`` was changed. "Error" is the root mean square distance between the fit and
 # the truth.
 #
-# For the plain fused lasso of a series (squared loss, chain) there are direct algorithms that are faster than any
-# general method, but not for other losses, structures or matrices X.
+# :class:`adasadmm.TrendFilter` fits such series without a matrix X: levels in linear time by dynamic programming,
+# slopes by an interior-point method for banded matrices, both with any loss.

@@ -65,5 +65,5 @@ plt.show()
 # Left, many rows and few features: Ada-SADMM reaches one per cent first, ALM high accuracy. Middle, few of both: batch
 # ADMM and SPDHG are the fastest to one per cent and ALM beyond, while Ada-SADMM has too few rows. Right, more features
 # and sparse rows: SPDHG is far ahead, because each step of ALM solves a system in all features.
-# ``solver="auto"`` uses ALM up to 2,000 features because it ends with a certificate for any data, not because
-# it is always the fastest (:doc:`/choosing`).
+# With the hinge loss and many more rows than features, ``solver="auto"`` uses ALM because it ends with a certificate
+# for any data, not because it is always the fastest (:doc:`/choosing`).

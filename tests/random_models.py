@@ -41,7 +41,7 @@ class Case(NamedTuple):
 def random_model(number: int, largest: int = 400) -> Case:
     """Model number ``number``, with up to ``largest`` rows and features in either order."""
     rng = np.random.default_rng([number, largest, 18])
-    names = sorted(name for name in LOSSES if type(LOSSES[name]) in references._LOSSES)
+    names = sorted(name for name in LOSSES if type(LOSSES[name]) in references.TERMS)
     loss, kind = names[number % len(names)], CONSTRAINTS[number // len(names) % len(CONSTRAINTS)]
     labels = loss in CLASSIFICATION_LOSSES
     n, d = (max(least, round(largest ** rng.random())) for least in (2 if labels else 1, 1))
@@ -115,7 +115,7 @@ def by_cvxpy(case: Case) -> float:
     loss = LOSSES[model.loss]
     c, known = _weights(case), 0.0 if case.offset is None else case.offset
     w, shift = cp.Variable(d), cp.Variable() if model.fit_intercept else 0.0
-    total = c @ references._LOSSES[type(loss)](loss, case.X @ w + shift + known, case.y) / n
+    total = c @ references.TERMS[type(loss)](loss, case.X @ w + shift + known, case.y) / n
     total += model.l2 / 2 * cp.sum_squares(w) + model.alpha * model.l1_ratio * cp.norm1(w)
     total += model.alpha * (1.0 - model.l1_ratio) * (cp.norm1(cp.diff(w)) if d > 1 else 0.0)
     low, high = np.isfinite(case.lower), np.isfinite(case.upper)

@@ -18,7 +18,7 @@ import references
 from adasadmm import TermsClassifier, TermsRegressor, terms
 from adasadmm.registry import CLASSIFICATION_LOSSES, LOSSES
 
-ALL_LOSSES = sorted(name for name, loss in LOSSES.items() if type(loss) in references._LOSSES)
+ALL_LOSSES = sorted(name for name, loss in LOSSES.items() if type(loss) in references.TERMS)
 NEEDS_RIDGE = ("logistic", "squared_hinge")  # without one, separable classes have no optimum
 TOL = 1e-4
 MOST_CELLS = 150
@@ -219,5 +219,5 @@ def _program(case: Case) -> tuple[cp.Problem, list[cp.Variable], cp.Variable]:
         elif view.penalty == "group":
             penalty += view.weights[0] * cp.norm2(w)
     loss = LOSSES[case.model.loss]
-    total = c @ references._LOSSES[type(loss)](loss, z + intercept, case.y) / n + l2 / 2 * ridge + alpha * penalty
+    total = c @ references.TERMS[type(loss)](loss, z + intercept, case.y) / n + l2 / 2 * ridge + alpha * penalty
     return cp.Problem(cp.Minimize(total), limits), variables, intercept

@@ -29,7 +29,6 @@ from adasadmm._core.jit import is_registered
 from adasadmm.certificates.scaling import scaling
 from adasadmm.linalg.matrices import WithIntercept, as_rows
 from adasadmm.solvers import Batches
-from adasadmm.solvers.accurate import AccurateRun
 from adasadmm.solvers.recipe import accurate_batch_size
 
 SMOOTH = ("squared-hinge", "logistic", "squared", "huber")
@@ -80,17 +79,6 @@ def twin(name, case, samples=VISITS, data=None, **changes):
 def constraint_terms(case):
     """A box is kept in the w-step here; any other set is split off."""
     return dataclasses.replace(case, metric="identity", w_step="linearized")
-
-
-@pytest.fixture
-def uncertified(monkeypatch):
-    """Interpreted, the certificate takes longer than the run, and it is not the matter here."""
-    if INTERPRETED:
-        monkeypatch.setattr(AccurateRun, "certify", lambda run: Unknown())
-
-
-class Unknown:
-    dual, relative_gap = -np.inf, np.inf
 
 
 def run(name, case, samples=VISITS, beta="auto", problem=None, **options):

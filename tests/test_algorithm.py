@@ -50,7 +50,6 @@ from adasadmm import (
 )
 from adasadmm.linalg import elimination
 from adasadmm.solvers import recipe
-from adasadmm.solvers.stochastic import StochasticRun
 
 
 def whole_product():
@@ -91,13 +90,6 @@ COVERING = [  # the full and the lagging metric are one in compiled code
     Case("negative-binomial", "l1", "diagonal", "exact", "csr", A="graph"),
 ]
 IN_STACK = {"weighted-group", "non-negative", "box", "zero"}  # which also ends each stack
-
-
-@pytest.fixture
-def uncertified(monkeypatch):
-    """Interpreted, the certificate takes longer than the run, and it is not the matter here."""
-    if INTERPRETED:
-        monkeypatch.setattr(StochasticRun, "certify", lambda run: None)
 
 
 each_case = pytest.mark.parametrize("case", COVERING, ids=str)

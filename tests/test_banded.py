@@ -1,11 +1,10 @@
 """Trends: banded factors, and the interior-point method on them, held against dense solutions and CVXPY."""
 
-import warnings
-
 import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from references import optimum_of
 
 from adasadmm import (
     L1,
@@ -29,14 +28,14 @@ from adasadmm.linalg.matrices import as_csr
 
 pytestmark = pytest.mark.compiled
 LOSSES = {
-    "squared": (Squared(), lambda z, y: cp.square(z - y) / 2),
-    "logistic": (Logistic(), lambda z, y: cp.logistic(-cp.multiply(y, z))),
-    "poisson": (Poisson(), lambda z, y: cp.exp(z) - cp.multiply(y, z)),
-    "huber": (Huber(0.5), lambda z, y: cp.huber(z - y, 0.5) / 2),
-    "quantile": (Quantile(0.3), lambda z, y: cp.maximum(0.3 * (y - z), -0.7 * (y - z))),
-    "epsilon": (EpsilonInsensitive(0.2), lambda z, y: cp.pos(cp.abs(z - y) - 0.2)),
-    "hinge": (Hinge(), lambda z, y: cp.pos(1 - cp.multiply(y, z))),
-    "squared hinge": (SquaredHinge(), lambda z, y: cp.square(cp.pos(1 - cp.multiply(y, z)))),
+    "squared": Squared(),
+    "logistic": Logistic(),
+    "poisson": Poisson(),
+    "huber": Huber(0.5),
+    "quantile": Quantile(0.3),
+    "epsilon": EpsilonInsensitive(0.2),
+    "hinge": Hinge(),
+    "squared hinge": SquaredHinge(),
 }
 
 
@@ -131,26 +130,14 @@ def random_problem(seed, loss, order, strength):
     return Problem(X, y, loss=loss, penalty=L1(strength / d), A=A, gamma=gamma, sample_weight=weight)
 
 
-def optimum(problem, term):
-    w = cp.Variable(problem.d)
-    X, y, c = problem.rows
-    rows = sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr), shape=X.shape)
-    A = sp.csr_array((problem.A.data, problem.A.indices.astype(np.int64), problem.A.indptr), shape=problem.A.shape)
-    objective = c @ term(rows @ w, y) / problem.n + problem.penalty.nu * cp.norm1(A @ w)
-    objective += cp.sum_squares(cp.multiply(np.sqrt(problem.gamma), w)) / 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
-        except cp.SolverError:  # it happens with strong penalties
-            return None
-
-
-def check(problem, term, tol=1e-6):
-    result = solve(problem, BandedIPM(), tol=tol)
-    best, found = optimum(problem, term), result.certificate
+def check(seed, name, order, strength):
+    problem = random_problem(seed, LOSSES[name], order, strength)
+    result = solve(problem, BandedIPM(), tol=1e-6)
+    found = result.certificate
     assert result.status.name == "converged", found
-    if best is None:
+    try:
+        best = optimum_of(problem)
+    except cp.SolverError:  # Clarabel fails on one of these 384 problems
         return
     scale = max(abs(best), 1e-3)
     assert found.dual <= best + 1e-6 * scale
@@ -165,17 +152,15 @@ def check(problem, term, tol=1e-6):
 )
 @pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_every_loss_against_cvxpy(name, order):
-    loss, term = LOSSES[name]
-    check(random_problem(order + len(name), loss, order, 1.0), term)
+    check(order + len(name), name, order, 1.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_trends_against_cvxpy(name, seed):
-    loss, term = LOSSES[name]
     for strength in (1e-2, 1.0, 1e2, 1e6):
-        check(random_problem(seed, loss, 1 + seed % 4, strength), term)
+        check(seed, name, 1 + seed % 4, strength)
 
 
 @pytest.mark.parametrize("strength", [1e-6, 1.0, 1e3, 1e6])

@@ -59,17 +59,6 @@ COVERING = [
 ]
 
 
-@pytest.fixture
-def uncertified(monkeypatch):
-    """Interpreted, the certificate takes longer than the run, and it is not the matter here."""
-    if INTERPRETED:
-        monkeypatch.setattr(admm.BatchRun, "certify", lambda run: Unknown())
-
-
-class Unknown:
-    dual, relative_gap = -np.inf, np.inf
-
-
 @pytest.mark.parametrize("case", [*COVERING, *(whole_product() if INTERPRETED else ())], ids=str)
 def test_batch_admm_is_that_of_the_oracle(uncertified, case):
     """After 40 iterations, with three changes of each beta on the way."""

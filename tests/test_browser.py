@@ -1,22 +1,15 @@
 """The page in a real browser: it draws, it obeys its controls, it fits a phone, it follows the colour scheme."""
 
-import shutil
-
+import chromium
 import pytest
 import studies
+from chromium import open_page
 from studies import ALGORITHMS, DATASETS
 
 from adasadmm.paper.report import write_page
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (CHROMIUM and CHROMEDRIVER), reason="chromium or chromedriver is not installed"),
-]
-
-ARGUMENTS = """--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
-    --disable-component-update --disable-sync --disable-dev-shm-usage""".split()
+pytestmark = [pytest.mark.slow, chromium.is_installed]
 LINES = "return [...arguments[0].querySelectorAll('.scatterlayer path.js-line')].map(path => path.getAttribute('d'))"
 NAMES = "return arguments[0].data.filter(one => one.mode === 'lines').map(one => one.meta)"
 BEYOND = """
@@ -38,15 +31,8 @@ def pages(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in [*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=CHROMEDRIVER)
-    driver = webdriver.Chrome(options=options, service=service)
-    yield driver
-    driver.quit()
+    with chromium.started(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -54,15 +40,9 @@ def browser(driver, pages):
     """The page opened at 1400 pixels, light; nothing may be said on the console until the test is over."""
     driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     set_scheme(driver, "light")
-    open_page(driver, pages, width=1400)
+    open_page(driver, pages / "report.html", 1400)
     yield driver
     assert driver.get_log("browser") == []
-
-
-def open_page(driver, pages, width, name="report.html"):
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    driver.get((pages / name).as_uri())
 
 
 def set_scheme(driver, scheme):
@@ -176,7 +156,7 @@ def test_the_evidence_of_a_claim_opens_with_the_keyboard(browser):
 @pytest.mark.parametrize("width", [400, 1400])
 @pytest.mark.parametrize("name", ["report.html", "hostile.html"])
 def test_nothing_reaches_beyond_the_window(browser, pages, width, name):
-    open_page(browser, pages, width, name)
+    open_page(browser, pages / name, width)
     needed, there = (browser.execute_script(f"return document.documentElement.{w}Width") for w in ("scroll", "client"))
     assert needed <= there <= browser.execute_script("return innerWidth") == width
     browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
@@ -185,7 +165,7 @@ def test_nothing_reaches_beyond_the_window(browser, pages, width, name):
 
 
 def test_hostile_text_is_shown_as_text(browser, pages):
-    open_page(browser, pages, 1400, "hostile.html")
+    open_page(browser, pages / "hostile.html", 1400)
     assert studies.HOSTILE.split(" | ")[0] in all_of(browser, ".claim h3")[0].text
     assert len(browser.execute_script(LINES, plots(browser)[0])) == len(ALGORITHMS)
 
@@ -202,7 +182,7 @@ def test_the_page_and_its_plots_follow_the_colour_scheme(browser):
 
 def test_without_javascript_all_but_the_curves_can_be_read(browser, pages):
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    open_page(browser, pages, 400)
+    open_page(browser, pages / "report.html", 400)
     (cell,) = all_of(browser, "td[data-dataset=a9a][data-algorithm=ada-diag][data-figure=objective]")
     assert cell.is_displayed() and "0.3550 ± 0.0001" in cell.text
     assert all_of(browser, "figure svg circle")[0].is_displayed()
@@ -216,7 +196,7 @@ def test_the_page_of_the_demo(driver, tmp_path, width):
     from adasadmm.paper.report.showcase import write_showcase
 
     files = write_showcase(studies.showcase(), tmp_path)
-    open_page(driver, tmp_path, width, files[0].name)
+    open_page(driver, files[0], width)
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
     assert driver.execute_script(BEYOND) == []
     pictures = all_of(driver, "main img")

@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from counted import Counted
 
 from adasadmm import GraphGuidedClassifier, sources
 from adasadmm._core import files as _files
@@ -45,28 +46,6 @@ def text(data, tmp_path):
 
 def opened(text, **settings):
     return sources.cached(sources.svmlight(text, block_bytes=2000, **settings), text.with_suffix(".cache"))
-
-
-class Spy(sources.Source):
-    """A source that counts the rows it reads."""
-
-    def __init__(self, inner):
-        super().__init__(inner.n_features)
-        self.inner, self.read_so_far = inner, 0
-
-    def __len__(self):
-        return len(self.inner)
-
-    def __repr__(self):
-        return repr(self.inner)
-
-    def origin(self):
-        return self.inner.origin()
-
-    def read_rows(self, partition, faults):
-        for block in self.inner.read_rows(partition, faults):
-            self.read_so_far += block.X.shape[0]
-            yield block
 
 
 def dense(block):
@@ -115,12 +94,12 @@ def test_a_fit_from_the_cache_has_the_same_bits_and_reads_the_text_once(text):
         model = GraphGuidedClassifier("chain", solver="ada-diag", max_iter=3, random_state=0)
         return model.fit(source)
 
-    spy = Spy(sources.svmlight(text, block_bytes=2000, n_features=D))
+    inner = Counted(sources.svmlight(text, block_bytes=2000, n_features=D))
     plain_fit = fitted(sources.svmlight(text, block_bytes=2000))
-    first = fitted(sources.cached(spy, text.with_suffix(".cache")))
-    assert spy.read_so_far == N
-    second = fitted(sources.cached(spy, text.with_suffix(".cache")))
-    assert spy.read_so_far == N  # a later run reads the cache alone
+    first = fitted(sources.cached(inner, text.with_suffix(".cache")))
+    assert inner.rows_read == N
+    second = fitted(sources.cached(inner, text.with_suffix(".cache")))
+    assert inner.rows_read == N  # a later run reads the cache alone
     for model in (first, second):
         np.testing.assert_array_equal(model.coef_, plain_fit.coef_)
         assert model.dual_gap_ == plain_fit.dual_gap_
@@ -131,10 +110,10 @@ def test_a_fit_from_the_cache_has_the_same_bits_and_reads_the_text_once(text):
 
 def reads(text, **settings):
     """How many rows of the text opening the cache reads: 0 if the cache is used."""
-    spy = Spy(sources.svmlight(text, block_bytes=2000, **settings))
-    source = sources.cached(spy, text.with_suffix(".cache"))
+    inner = Counted(sources.svmlight(text, block_bytes=2000, **settings))
+    source = sources.cached(inner, text.with_suffix(".cache"))
     assert_same_rows(source, sources.svmlight(text, block_bytes=2000, **settings))
-    return spy.read_so_far
+    return inner.rows_read
 
 
 def test_a_cache_of_other_files_or_settings_is_written_again(text):

@@ -239,7 +239,7 @@ def test_columns_are_kept_from_csv_also_beside_bad_rows(folder, tmp_path, capsys
         (["rows.csv", "--keep", "none"], "rows.csv has no column 'none' to keep"),
         (
             ["rows.csv", "--proba"],
-            "--proba needs a model that was fitted with --loss logistic; this one has loss hinge",
+            "--proba needs a model that was fitted with --loss logistic or multinomial; this one has loss hinge",
         ),
         (["rows.svm", "--keep", "a"], "--keep names columns: svmlight files have none"),
     ],

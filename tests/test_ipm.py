@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -162,32 +163,34 @@ def random_settings(seed):
     return {"X": X, "y": y, **settings}
 
 
-def assert_solved(settings, tol=1e-6):
+def agrees_with_cvxpy(settings, tol=1e-6):
+    """Compare a run with CVXPY's optimum; False if there is nothing to compare with."""
     try:
         known = optimum(**settings)
-    except Exception:  # CVXPY gives up, or says that the optimum is inaccurate, on extreme strengths
-        return
+    except (cp.SolverError, UserWarning):  # CVXPY fails, or says that the optimum is inaccurate, on extreme strengths
+        return False
     problem = Problem(**settings)
     if known[0] < 1e-6 * abs(problem.loss_at_zero) or np.max(np.abs(known[1])) > 1e4:
-        return  # a perfect fit, or no minimiser: a relative gap says little
+        return False  # a perfect fit, or no minimiser: a relative gap says little
     found = solve(problem, IPM(), tol=tol)
     assert found.status is Status.converged
     slack = 1e-6 * abs(known[0])
     assert found.certificate.dual - slack <= known[0] <= found.certificate.primal + slack
     assert found.certificate.primal <= known[0] + tol * abs(known[0]) + slack
+    return True
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5, 6, 7, 8])
 def test_random_problems(seed):
-    assert_solved(random_settings(seed))
+    assert agrees_with_cvxpy(random_settings(seed))
 
 
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_many_random_problems():
-    for seed in range(100, 260):
-        assert_solved(random_settings(seed))
+    compared = [agrees_with_cvxpy(random_settings(seed)) for seed in range(100, 260)]
+    assert sum(compared) >= 130
 
 
 # --- units, edges of what is possible --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from counted import Counted
 
 from adasadmm import L1, AdaSADMM, GraphGuidedClassifier, GraphGuidedRegressor, Hinge, Problem, graphs, solve, sources
 
@@ -10,27 +11,8 @@ pytestmark = pytest.mark.compiled  # too slow without the compiler
 N, D, BLOCK = 4000, 6, 250
 
 
-class Counted(sources.Source):
-    """A source that counts its passes."""
-
-    def __init__(self, X, y):
-        super().__init__(X.shape[1])
-        self.inner, self.rows_read = sources.arrays(X, y, block_rows=BLOCK), 0
-
-    def __len__(self):
-        return len(self.inner)
-
-    def __repr__(self):
-        return "counted rows"
-
-    def read_rows(self, partition, faults):
-        for block in self.inner.read_rows(partition, faults):
-            self.rows_read += block.X.shape[0]
-            yield block
-
-    @property
-    def passes(self):
-        return self.rows_read / N
+def source_of(X, y):
+    return Counted(sources.arrays(X, y, block_rows=BLOCK))
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +24,7 @@ def X():
 @pytest.mark.parametrize("estimator", [GraphGuidedClassifier, GraphGuidedRegressor])
 def test_two_epochs_take_four_passes_in_all(estimator, fit_intercept, X):
     y = np.sign(X[:, 0]) if estimator is GraphGuidedClassifier else X[:, 0]
-    source = Counted(X, y)
+    source = source_of(X, y)
     model = estimator("chain", solver="ada-diag", max_iter=2, fit_intercept=fit_intercept).fit(source)
     model.summary()
     assert len(model.trace_["objective"]) == 2 and np.isfinite(model.trace_["objective"]).all()
@@ -53,7 +35,7 @@ def test_two_epochs_take_four_passes_in_all(estimator, fit_intercept, X):
 @pytest.mark.parametrize("graph", ["glasso", "knn"])
 def test_a_learnt_graph_takes_no_pass_of_its_own(graph, X):
     X = X + np.roll(X, 1, axis=1)
-    source = Counted(X, np.sign(X[:, 0]))
+    source = source_of(X, np.sign(X[:, 0]))
     model = GraphGuidedClassifier(graph, solver="ada-diag", max_iter=2).fit(source)
     assert source.passes == 4
     np.testing.assert_array_equal(model.graph_, getattr(graphs, graph)(sources.arrays(X, None)).edges)
@@ -70,7 +52,7 @@ def test_the_scan_of_text_finds_the_graph_though_it_does_not_know_the_width(X, t
 
 
 def problem_of(X):
-    source = Counted(X, np.sign(X[:, 0] + 0.1))
+    source = source_of(X, np.sign(X[:, 0] + 0.1))
     A = graphs.incidence(graphs.chain(D))
     return Problem(source, loss=Hinge(), penalty=L1(1e-3), A=A, gamma=1e-2), source
 

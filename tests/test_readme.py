@@ -36,7 +36,6 @@ def test_what_a_page_shows_runs_from_top_to_bottom(page, tmp_path, monkeypatch, 
         for line in block.splitlines():
             program, *arguments = shlex.split(line, comments=True)
             assert program == "adasadmm" and main(arguments) == 0, capsys.readouterr().err
-    assert namespace
 
 
 def test_the_figures_of_the_readme_are_those_of_the_docs(monkeypatch):

@@ -5,9 +5,9 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from counted import Counted
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_passes import Counted
 
 from adasadmm import GraphGuidedClassifier, GraphGuidedRegressor, sources
 from adasadmm.linalg.matrices import plain
@@ -65,8 +65,7 @@ def test_a_weight_is_a_repetition(data):
 
 
 def test_the_moments_take_no_pass_of_their_own(data):
-    X = np.random.default_rng(0).normal(size=(4000, 6))
-    counted = Counted(X, X[:, 0])
+    counted = Counted(sources.arrays(*data, block_rows=50))
     sources.scaled(counted).convert
     assert counted.passes == 1
     sources.scaled(counted).convert  # the scan is over: now they need one

@@ -2,19 +2,16 @@
 
 import pathlib
 import re
-import shutil
 import time
 from urllib.parse import unquote, urldefrag, urljoin
 
+import chromium
 import pytest
 
 import adasadmm
 
 ROOT = pathlib.Path(__file__).parents[1]
 SITE = ROOT / "docs" / "_build" / "html"
-ARGUMENTS = """--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
-    --disable-component-update --disable-sync --disable-dev-shm-usage""".split()
-CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("plot_*.py") if path.stem != "plot_communities")
 PAGES = ["index", "choosing", "symbols", "theory", "faq", "api", "benchmarks", "gallery/index"]
 PAGES += [
@@ -58,10 +55,7 @@ needs_site = [
     pytest.mark.slow,
     pytest.mark.skipif(not (SITE / "index.html").exists(), reason="docs/_build/html is not there: run make docs"),
 ]
-needs_browser = [
-    *needs_site,
-    pytest.mark.skipif(not (CHROMIUM and CHROMEDRIVER), reason="chromium or chromedriver is not installed"),
-]
+needs_browser = [*needs_site, chromium.is_installed]
 
 
 def marked(marks):
@@ -75,21 +69,12 @@ def marked(marks):
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in [*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=CHROMEDRIVER))
-    yield driver
-    driver.quit()
+    with chromium.started(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 def open_page(driver, page, width=1300):
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    driver.get((SITE / f"{page}.html").as_uri())
+    chromium.open_page(driver, SITE / f"{page}.html", width)
 
 
 def visible_pictures(driver, seconds=20):

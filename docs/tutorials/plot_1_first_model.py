@@ -6,7 +6,7 @@ In ten minutes: install the package, fit a model, interpret it, choose its stren
 
 .. code-block:: bash
 
-    pip install "adasadmm[report,models]"
+    pip install ".[report,models]"        # in a clone of the repository
 
 You need Python 3.11 or newer, but no compiler. The first fit in a new environment takes a few seconds longer, because
 its loops are compiled; the compiled code is cached on disk.

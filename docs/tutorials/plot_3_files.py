@@ -47,8 +47,9 @@ print(source.shape, "rows and features,", len(source), "blocks that can be read 
 # Fit
 # ---
 #
-# Pass the source in place of X. For a source, the default solver is the adaptive stochastic one; here it makes three
-# passes. At any time, only the current block and the next one are in memory.
+# Pass the source in place of X. ``solver="ada-diag"``, the adaptive stochastic solver, reads it block by block; here it
+# makes three passes. At any time, only the current block and the next one are in memory. The default, ``"auto"``, would
+# load these rows, because they take less than a quarter of the memory, and uses the stochastic solver for larger ones.
 
 model = GraphGuidedClassifier("chain", loss="logistic", alpha=0.003, solver="ada-diag", max_iter=3, random_state=0)
 model.fit(source)

@@ -53,9 +53,10 @@ them with a debugger.
 #    * - a certificate
 #      - ``penalties.conjugate``, ``penalties.domain``
 #
-# If a function is missing, an error names it before anything is compiled. The first problem with an instance of your
-# class also tries the functions at a few points: the slope against the values, the prox against other points, the
-# conjugate by Fenchel's inequality. If they contradict each other, ``Problem`` raises an error that names the function.
+# :doc:`/guide/support` has the other solvers. If a function is missing, an error names it before anything is compiled.
+# The first problem with an instance of your class also tries the functions at a few points: the slope against the
+# values, the prox against other points, the conjugate by Fenchel's inequality. If they contradict each other,
+# ``Problem`` raises an error that names the function.
 #
 # A loss
 # ------

@@ -53,11 +53,12 @@ print(rows.shape, "rows and features,", len(rows), "partitions,", rows.lanes.num
 # Fit
 # ---
 #
-# Pass the result in place of X. Up to 2,000 features the default solver is batch ADMM, each iteration of which is a
-# pass over all rows: a map over the partitions, and a sum. It ends with a certificate, as on one machine.
+# Pass the result in place of X. An iteration of batch ADMM, ``solver="admm"``, is a pass over all rows: a map over the
+# partitions, and a sum. It ends with a certificate, as on one machine. The default, ``"auto"``, loads rows that take at
+# most a quarter of the memory of this process; for more rows it is batch ADMM up to 2,000 features.
 
 X_test, y_test = some_rows(5000)
-exact = GraphGuidedClassifier("chain", loss="logistic", alpha=0.003, tol=1e-3).fit(rows)
+exact = GraphGuidedClassifier("chain", loss="logistic", alpha=0.003, solver="admm", tol=1e-3).fit(rows)
 print("batch ADMM: accuracy", exact.score(X_test, y_test), "- relative gap", f"{exact.dual_gap_:.1e}")
 
 # %%

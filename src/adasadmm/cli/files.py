@@ -47,7 +47,9 @@ def _add_predict(commands: Commands) -> None:
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="file written by adasadmm fit --model")
     add_reading(parser, fitted=True)
-    parser.add_argument("--proba", action="store_true", help="probabilities instead of scores (--loss logistic)")
+    parser.add_argument(
+        "--proba", action="store_true", help="probabilities instead of scores (loss logistic or multinomial)"
+    )
     parser.add_argument("--keep", metavar="A,B", help="columns of the rows to write before the predictions")
     parser.add_argument("--out", default="-", metavar="OUT", help="CSV file of predictions (default: standard output)")
 

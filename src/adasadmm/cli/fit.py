@@ -86,7 +86,11 @@ def _add_model_options(parser: Parser) -> None:
         "features (names, or indices from 0) and optionally a weight per line, with or without a header",
     )
     parser.add_argument(
-        "--loss", default="hinge", choices=Registered("LOSSES"), metavar="LOSS", help="%(choices)s (default: hinge)"
+        "--loss",
+        default="hinge",
+        choices=Registered("LOSSES"),
+        metavar="LOSS",
+        help="%(choices)s (default: hinge); those for classes are hinge, logistic, squared_hinge and multinomial",
     )
     parser.add_argument(
         "--alpha",

@@ -36,7 +36,9 @@ class Predictions:
         self.classifies = is_classifier(self.linear)
         if proba and not hasattr(self.linear, "predict_proba"):
             what = f"loss {self.linear.loss}" if self.classifies else "a regression"
-            raise Wrong(f"--proba needs a model that was fitted with --loss logistic; this one has {what}")
+            raise Wrong(
+                f"--proba needs a model that was fitted with --loss logistic or multinomial; this one has {what}"
+            )
 
     @property
     def header(self) -> list[str]:

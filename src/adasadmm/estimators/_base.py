@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._core.threads import Together
 from ..certificates.trace import Result
@@ -31,6 +31,7 @@ from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._constraints import Limits, limits_of
 from ._fitting import Fit
+from ._gate import rows_to_predict
 from ._judged import Judged
 from ._parameters import KnownParameters
 from ._responses import observed, of_column
@@ -330,7 +331,7 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
 
     def _rows(self, X: MatrixLike) -> ValidRows:
         """The rows to predict, checked against those of the fit."""
-        return validate_data(self, X, accept_sparse="csr", reset=False)
+        return rows_to_predict(self, X)
 
     def _dense_coef(self) -> np.ndarray:
         return self.coef_.toarray() if hasattr(self.coef_, "toarray") else self.coef_

@@ -14,7 +14,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .. import distributed, losses
 from ..checkpoints import Checkpoint
@@ -26,6 +26,8 @@ from ..sources._held_out import split
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
+from ._gate import rows_and_labels, two_classes
+from ._parameters import LossAmong
 from ._partial import partial_fit
 from ._rows import is_loaded, load
 from ._scoring import accuracy
@@ -44,7 +46,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     _parameter_constraints: ClassVar[dict] = {
         **LinearModel._parameter_constraints,
-        "loss": [StrOptions(set(CLASSIFICATION_LOSSES)), tuple],
+        "loss": [LossAmong(CLASSIFICATION_LOSSES)],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "joint": ["boolean"],
     }
@@ -96,11 +98,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
                 raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
             return self._fit_source(X, checkpoint, resume)
         self.__dict__.pop("_place", None)
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
-        check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) < 2:
-            raise ValueError(f"a classifier needs at least 2 classes, y has one class only: {self.classes_[0]}")
+        rows, labels = rows_and_labels(self, X, y)
+        self.classes_ = two_classes(labels, "y")
         per_row = self._per_row(rows, labels, sample_weight, offset)
         self._fit(rows, self._targets(labels), per_row, checkpoint, resume)
         return self
@@ -226,8 +225,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             The updated estimator. If the update fails, the estimator stays as it was before.
         """
         first = not hasattr(self, "coef_")
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
-        check_classification_targets(labels)
+        rows, labels = rows_and_labels(self, X, y, reset=first)
         if self.class_weight == "balanced":
             raise ValueError('partial_fit cannot compute class_weight="balanced": give the class weights as a dict')
         self._set_classes(classes, first)
@@ -242,9 +240,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         if first:
             if classes is None:
                 raise ValueError("classes must be given in the first call of partial_fit")
-            self.classes_ = np.unique(classes)
-            if len(self.classes_) < 2:
-                raise ValueError(f"a classifier needs at least 2 classes, got one: {self.classes_[0]}")
+            self.classes_ = two_classes(classes, "classes")
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes differ from those of the first call, {self.classes_}: got {classes!r}")
 

@@ -10,11 +10,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..penalties import L1, GroupL2
 from ..problem import Problem
 from ._fitting import as_scalar_loss, fused_groups
+from ._gate import rows_to_predict
 from ._network import as_labels, blocks_of_nodes, differences_of_nodes, models_at, network_of, numbers_of, places_of
 from ._predicting import as_offset
 from ._signals import NOT_NEGATIVE, Outcome, SignalModel
@@ -115,7 +116,7 @@ class NetworkModel(SignalModel):
     ) -> np.ndarray:
         """The linear function of each row, at its node or at its place; a column for each of several classes."""
         check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", reset=False)
+        rows = rows_to_predict(self, X)
         n = rows.shape[0]
         if (groups is None) == (coordinates is None):
             raise ValueError(

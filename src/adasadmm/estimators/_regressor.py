@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, TweedieRegressor
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .. import distributed
 from ..checkpoints import Checkpoint
@@ -21,6 +21,8 @@ from ..sources._held_out import split
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
 from ._callbacks import with_callbacks
+from ._gate import rows_alone, rows_and_numbers
+from ._parameters import LossAmong
 from ._partial import partial_fit
 from ._responses import as_offsets, as_responses, mean_score
 from ._rows import is_loaded, load
@@ -38,7 +40,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
     _parameter_constraints: ClassVar[dict] = {
         **LinearModel._parameter_constraints,
-        "loss": [StrOptions(set(REGRESSION_LOSSES)), tuple],
+        "loss": [LossAmong(REGRESSION_LOSSES)],
     }
     joint: bool = False  # parameters of those that take several responses
     missing: str = "error"
@@ -107,12 +109,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
             return self
         self.__dict__.pop("_place", None)
         if not self._takes_responses:
-            rows, target = validate_data(
-                self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, multi_output=False
-            )
-            self._fit(rows, [target.astype(np.float64)], self._per_row(rows, sample_weight, offset), checkpoint, resume)
+            rows, target = rows_and_numbers(self, X, y)
+            self._fit(rows, [target], self._per_row(rows, sample_weight, offset), checkpoint, resume)
             return self
-        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C")
+        rows = rows_alone(self, X)
         target = as_responses(y, self.missing)
         check_consistent_length(rows, target)
         self._outputs = None if target.ndim == 1 else target.shape[1]
@@ -164,10 +164,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
         first = not hasattr(self, "coef_")
         if self._outputs is not None:
             raise ValueError(f"partial_fit takes one response, but the model was fitted to {self._outputs} of them")
-        rows, target = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=first
-        )
-        partial_fit(self, rows, [target.astype(np.float64)], self._per_row(rows, sample_weight, offset))
+        rows, target = rows_and_numbers(self, X, y, reset=first)
+        partial_fit(self, rows, [target], self._per_row(rows, sample_weight, offset))
         return self
 
     def _per_row(self, X: ValidRows, sample_weight: npt.ArrayLike | None, offset: npt.ArrayLike | None) -> PerRow:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array, check_consistent_length
 
 from ..linalg.matrices import as_vector
+from ._gate import named_faults
 from ._types import PerRow
 
 __all__ = ["as_responses", "mean_score", "observed", "of_column"]
@@ -18,7 +19,7 @@ def as_responses(y: npt.ArrayLike | None, missing: str) -> np.ndarray:
     """The gate for targets of shape (n,) or (n, k); NaN, which stands for a missing one, only if that is ignored."""
     if y is None:
         raise ValueError("this estimator requires y to be passed, but the target y is None")
-    found = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
+    found = _as_floats(y)
     lost = np.isnan(found)
     if lost.any() and missing != "ignore":
         row = int(np.flatnonzero(lost.reshape(len(found), -1).any(axis=1))[0])
@@ -30,6 +31,11 @@ def as_responses(y: npt.ArrayLike | None, missing: str) -> np.ndarray:
         column = int(np.flatnonzero(lost.reshape(len(found), -1).all(axis=0))[0])
         raise ValueError(f"column {column} of y has no value at all: leave this response out")
     return found
+
+
+def _as_floats(y: npt.ArrayLike | None) -> np.ndarray:
+    with named_faults(y=y):
+        return check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
 
 
 def of_column(per_row: PerRow, y: np.ndarray | None, column: int, responses: int | None) -> PerRow:
@@ -68,7 +74,7 @@ def mean_score(
     sample_weight: npt.ArrayLike | None,
 ) -> float:
     """The mean over the responses of ``score(y, predicted, weight)``; missing targets are left out."""
-    target = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
+    target = _as_floats(y)
     check_consistent_length(target, predicted, sample_weight)
     if target.shape != predicted.shape:
         raise ValueError(f"y must have the shape {predicted.shape} of the predictions, got {target.shape}")

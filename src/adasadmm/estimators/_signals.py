@@ -30,7 +30,7 @@ from ..registry import LOSSES, SOLVERS, Tuning
 from ..solvers import Solver
 from ._judged import Judged, Judgement
 from ._null_model import null_unless_better
-from ._parameters import KnownParameters
+from ._parameters import KnownParameters, LossAmong
 from ._types import LossLike, SolverLike
 
 __all__ = ["FUSED", "Outcome", "SignalModel", "response"]
@@ -80,7 +80,7 @@ class SignalModel(Judged, KnownParameters, ABC):
 
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [NOT_NEGATIVE, None],
-        "loss": [StrOptions({name for name, loss in LOSSES.items() if width(loss) == 1}), tuple],
+        "loss": [LossAmong(name for name, loss in LOSSES.items() if width(loss) == 1)],
         "l2": [NOT_NEGATIVE],
         "solver": [StrOptions({"auto", *SOLVERS}), Solver],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],

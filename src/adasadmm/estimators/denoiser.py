@@ -96,8 +96,8 @@ class TotalVariationDenoiser(SignalModel):
     alpha_ : float
         The strength that was used.
     objective_, dual_gap_ : float
-        The objective at ``coef_`` and the relative duality gap: the objective is at most this part above the optimum.
-        With channels, the sum of the objectives and the largest gap.
+        The objective at ``coef_`` and the relative duality gap: the objective is at most this fraction above the
+        optimum. With channels, the sum of the objectives and the largest gap.
     n_iter_, status_, solver_, solver_reason_, trace_
         As for `TrendFilter`. With channels, ``trace_`` is a list, ``n_iter_`` the largest number of iterations, and
         ``status_`` that of the first channel that did not converge.

@@ -8,16 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from ..losses import Logistic
 from ..registry import CLASSIFICATION_LOSSES
 from ._base import all_or_nothing, keep_parameters
 from ._fitting import as_loss
+from ._gate import rows_and_labels, two_classes
 from ._network_model import NetworkModel
+from ._parameters import LossAmong
 from ._scoring import accuracy
 from ._types import GraphLike, LossLike, MatrixLike, SolverLike
 
@@ -72,7 +71,7 @@ n_iter_, df_, aic_, bic_
 
     _parameter_constraints: ClassVar[dict] = {
         **NetworkModel._parameter_constraints,
-        "loss": [StrOptions(set(CLASSIFICATION_LOSSES) - {"multinomial"}), tuple],
+        "loss": [LossAmong(set(CLASSIFICATION_LOSSES) - {"multinomial"})],
     }
 
     def __init__(
@@ -124,11 +123,8 @@ n_iter_, df_, aic_, bic_
         self : NetworkLassoClassifier
             The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
-        check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) < 2:
-            raise ValueError(f"a classifier needs at least 2 classes, y has one class only: {self.classes_[0]}")
+        rows, labels = rows_and_labels(self, X, y)
+        self.classes_ = two_classes(labels, "y")
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         targets = [np.where(labels == label, 1.0, -1.0) for label in positive]
         self._fit_nodes(rows, targets, groups, sample_weight, offset)

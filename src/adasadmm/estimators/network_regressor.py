@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
 from ..registry import REGRESSION_LOSSES
 from ._base import all_or_nothing, keep_parameters
 from ._fitting import as_loss
+from ._gate import rows_and_numbers
 from ._network_model import NetworkModel
+from ._parameters import LossAmong
 from ._predicting import explained_deviance, has_deviance
 from ._scoring import r2
 from ._signals import response
@@ -136,7 +136,7 @@ class NetworkLassoRegressor(RegressorMixin, NetworkModel):
 
     _parameter_constraints: ClassVar[dict] = {
         **NetworkModel._parameter_constraints,
-        "loss": [StrOptions(set(REGRESSION_LOSSES)), tuple],
+        "loss": [LossAmong(REGRESSION_LOSSES)],
     }
 
     def __init__(
@@ -188,8 +188,8 @@ class NetworkLassoRegressor(RegressorMixin, NetworkModel):
         self : NetworkLassoRegressor
             The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
-        rows, target = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True)
-        self._fit_nodes(rows, [target.astype(np.float64)], groups, sample_weight, offset)
+        rows, target = rows_and_numbers(self, X, y)
+        self._fit_nodes(rows, [target], groups, sample_weight, offset)
         return self
 
     def predict(

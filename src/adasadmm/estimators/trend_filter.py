@@ -101,7 +101,7 @@ class TrendFilter(RegressorMixin, SignalModel):
     objective_ : float
         The objective at ``coef_``.
     dual_gap_ : float
-        The relative duality gap: the objective is at most this part above the optimum.
+        The relative duality gap: the objective is at most this fraction above the optimum.
     n_iter_ : int
         Iterations of the solver.
     status_ : Status

@@ -156,13 +156,19 @@ def _of_size(graph: Graph, d: int) -> Graph:
 def _from_grid(shape: tuple[int, ...], d: int) -> Graph:
     edges = grid(*shape)
     if np.prod(shape) != d:
-        raise ValueError(f"a grid of {' x '.join(map(str, shape))} has {np.prod(shape)} nodes, but d = {d}")
+        sides = " x ".join(map(str, shape))
+        raise ValueError(
+            f"a grid of {sides} has {np.prod(shape)} nodes, but there are {d} coefficients, one for each node"
+        )
     return Graph(edges, None, d)
 
 
 def _from_adjacency(matrix: sp.sparray | sp.spmatrix, d: int) -> Graph:
     if matrix.shape != (d, d):
-        raise ValueError(f"a sparse adjacency matrix must have shape ({d}, {d}), got {matrix.shape}; see also edges_of")
+        raise ValueError(
+            f"a sparse adjacency matrix must have a row and a column for each of the {d} coefficients, got shape "
+            f"{matrix.shape}; graphs.edges_of takes an incidence matrix"
+        )
     A = sp.csr_array(matrix, dtype=np.float64)
     A.sum_duplicates()
     if not np.isfinite(A.data).all():

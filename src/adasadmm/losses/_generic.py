@@ -119,7 +119,7 @@ def check(loss, y: np.ndarray) -> None:
     >>> from adasadmm import Hinge, losses
     >>> losses.check(Hinge(), np.array([0.0, 1.0]))
     Traceback (most recent call last):
-    ValueError: y must hold labels -1 and +1 for Hinge, got 0
+    ValueError: y must hold labels -1 and +1 for Hinge, got 0; estimators take any labels
     """
 
 

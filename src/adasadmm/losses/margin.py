@@ -219,7 +219,9 @@ def sigmoid(z):
 def check_labels(loss, y):
     wrong = y[(y != 1.0) & (y != -1.0)]
     if wrong.size:
-        raise ValueError(f"y must hold labels -1 and +1 for {type(loss).__name__}, got {wrong[0]:g}")
+        raise ValueError(
+            f"y must hold labels -1 and +1 for {type(loss).__name__}, got {wrong[0]:g}; estimators take any labels"
+        )
 
 
 @takes_labels.register(Hinge)

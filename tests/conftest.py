@@ -1,0 +1,55 @@
+"""Fixtures that several files use."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+
+
+class NoCertificate:
+    dual, relative_gap = -math.inf, math.inf
+
+
+@pytest.fixture
+def uncertified(monkeypatch):
+    """Without the compiler the certificate takes longer than the run, and tests of iterates do not need it."""
+    from cases import INTERPRETED
+
+    from adasadmm.solvers.accurate import AccurateRun
+    from adasadmm.solvers.admm import BatchRun
+    from adasadmm.solvers.stochastic import StochasticRun
+
+    for run in (AccurateRun, BatchRun, StochasticRun) if INTERPRETED else ():
+        monkeypatch.setattr(run, "certify", lambda run: NoCertificate())
+
+
+@pytest.fixture
+def no_waiting_for_the_disc(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # in these tests processes end, not machines
+
+
+@pytest.fixture(scope="session")
+def flowers():
+    """Standardised measurements of irises, and the names of their species."""
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True)
+    return (X - X.mean(axis=0)) / X.std(axis=0), np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.fixture(scope="session")
+def cancer():
+    """A data frame of eight measurements of tumours, and their labels 0 and 1."""
+    from sklearn.datasets import load_breast_cancer
+
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X.iloc[:, :8], y
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """Rows of three classes."""
+    from sklearn.datasets import make_classification
+
+    return make_classification(200, 6, n_informative=4, n_classes=3, random_state=0)
