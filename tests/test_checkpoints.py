@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from kills import differences, facts
 from small_runs import CHAIN, PARTS, PROBLEM, X, Y
 
@@ -17,23 +18,31 @@ from adasadmm import (
     SPDHG,
     SVRGADMM,
     AdaSADMM,
+    AlternatingChains,
+    BandedIPM,
     Box,
+    ChainDP,
     Checkpoint,
+    DualGradient,
     Full,
     GraphGuidedClassifier,
     GraphGuidedClassifierCV,
     GraphGuidedRegressor,
+    Hinge,
+    Logistic,
     Problem,
+    SoftThreshold,
     Squared,
     SquaredHinge,
     Status,
     checkpoints,
+    graphs,
     solve,
     sources,
 )
 from adasadmm._solve import drive
 from adasadmm.checkpoints import CheckpointError, Keeper
-from adasadmm.solvers import stochastic
+from adasadmm.solvers import Iterations, stochastic
 
 pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disc")
 
@@ -53,6 +62,12 @@ MORE_SOLVERS = [
     AdaSADMM(metric=Full(refresh=0.05), eta=1.0, w_step="exact", batch_size=3),
     OADMM(1.0),
 ]
+DIRECT = {
+    "chain": (ChainDP(), graphs.difference(24)),
+    "grid": (AlternatingChains(), graphs.incidence(graphs.grid(4, 6), d=24)),
+    "graph": (DualGradient(), graphs.incidence([[0, 5], [5, 9], [0, 9], [2, 3], [3, 4], [2, 4]], d=24)),
+    "trend": (BandedIPM(), graphs.difference(24, 2)),
+}
 FULL_PRODUCT = [
     AdaSADMM(metric=metric, eta=eta, w_step=w_step, average=average, batch_size=batch_size)
     for metric, eta, w_step, average, batch_size in itertools.product(
@@ -107,6 +122,31 @@ def test_an_accurate_run_goes_on_with_its_marks_balance_and_best_dual_value(solv
     problem = Problem(X, Y, **{**PARTS, "loss": SquaredHinge()})
     monkeypatch.setattr(drive, "SLICE_SECONDS", 0.0)  # many looks, inside epochs, too
     assert_resumes(monkeypatch, folder, problem, solver, looks=(3, 300, 800), epochs=5, tol=0.0)
+
+
+@pytest.mark.parametrize("edges", DIRECT)
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), Hinge()], ids=repr)
+def test_a_direct_method_goes_on_with_the_same_bits(edges, loss, monkeypatch, folder):
+    solver, A = DIRECT[edges]
+    problem = Problem(np.eye(24), np.sign(X[:24, 0]), loss=loss, penalty=L1(0.02), A=A)
+    assert_resumes(monkeypatch, folder, problem, solver, looks=(0, 1), tol=0.0, epochs=4)
+
+
+@pytest.mark.parametrize("edges", [name for name in DIRECT if name != "trend"])
+def test_a_thresholded_method_goes_on_with_the_same_bits(edges, monkeypatch, folder):
+    """The arrays of its inner run are part of its state; a run that it starts leaves it as it was."""
+    method, differences_of_nodes = DIRECT[edges]
+    A = sp.vstack([differences_of_nodes, sp.eye_array(24)])
+    problems = [Problem(np.eye(24), X[:24, 0], loss=Squared(), penalty=L1(nu), A=A) for nu in (0.02, 0.03)]
+    solver = SoftThreshold(method)
+    assert_resumes(monkeypatch, folder, problems[0], solver, looks=(0, 1), tol=0.0, epochs=4)
+    first = solve(problems[0], solver, tol=1e-12)
+    for problem in problems:
+        further, afresh = solve(problem, solver, tol=1e-12, start=first), solve(problem, solver, tol=1e-12)
+        np.testing.assert_allclose(further.w, afresh.w, atol=1e-12)
+        assert further.certificate.relative_gap <= 1e-12
+    first.run.advance(Iterations(1))
+    assert first.run.certify().relative_gap <= 1e-12
 
 
 @pytest.mark.parametrize("solver", [AdaSADMM(), ADMM()], ids=repr)

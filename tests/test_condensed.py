@@ -77,7 +77,8 @@ def test_rows_are_not_condensed_where_rounding_would_matter():
     exact, dependent, empty = X @ np.ones(D), X.copy(), X.copy()
     dependent[:, 1] = dependent[:, 0] * (1.0 + 1e-6 * np.arange(N) / N)
     empty[:, 1] = 0.0
-    for rows, targets in ((X, exact), (X, y + 1e9), (dependent, y), (empty, y), (X[:200], y[:200])):
+    cases = (X, exact), (X, y + 1e9), (X, 1e160 * y), (1e160 * X, y), (dependent, y), (empty, y), (X[:200], y[:200])
+    for rows, targets in cases:
         problem = Problem(WithIntercept(as_rows(rows)), targets, loss=Squared(), penalty=L1(0.1), A=np.eye(D + 1))
         assert problem.condensed is problem
     hinge = problem_of("dense", loss=Hinge())

@@ -283,6 +283,15 @@ def test_a_stochastic_run_is_counted_in_epochs_and_its_distance_is_at_most_its_g
         ConvergenceDisplay.from_estimator(model, x="hours")
 
 
+def test_the_last_fit_of_a_search_says_where_its_course_is(search, diabetes):
+    display = ConvergenceDisplay.from_estimator(search)
+    assert f"a fit with alpha={search.alpha_:.3g} outside of a search" in display.ax_.get_title()
+    assert_nothing_is_clipped(display.figure_)
+    alone = GraphGuidedRegressor("chain", alpha=search.alpha_).fit(*diabetes)
+    assert len(alone.trace_["iteration"]) > 1
+    assert ConvergenceDisplay.from_estimator(alone).ax_.get_title() == ""
+
+
 def test_each_class_has_a_colour_and_a_name(diabetes):
     X, y = diabetes
     model = GraphGuidedClassifier("chain", loss="squared_hinge").fit(X, np.digitize(y, [80, 120, 200]))

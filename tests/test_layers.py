@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -125,13 +126,28 @@ def test_every_module_says_what_is_public():
             assert hasattr(module, public), f"{module.__name__} has no {public}"
 
 
-def test_help_imports_no_numba():
-    code = (
-        "import sys\nfrom adasadmm.cli import main\n"
-        "try: main(['--help'])\nexcept SystemExit: pass\n"
-        "assert 'numba' not in sys.modules and 'sklearn' not in sys.modules"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+HELP = "from adasadmm.cli import main\ntry: main({})\nexcept SystemExit: pass"
+FIT = "import adasadmm\nadasadmm.GraphGuidedClassifier('chain').fit([[0, 1], [1, 0]], [0, 1])\nadasadmm.save_model"
+OPTIONAL = {"dask", "distributed", "jinja2", "matplotlib", "networkx", "plotly", "polars", "pooch", "pytest", "skops"}
+COMPILER = {"llvmlite", "numba"}
+ARRAYS = {"numpy", "pandas", "scipy", "sklearn"}
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import adasadmm", OPTIONAL | COMPILER | ARRAYS),
+        (HELP.format(["--help"]), OPTIONAL | COMPILER | ARRAYS),
+        (HELP.format(["fit", "--help"]), OPTIONAL | {"pandas", "sklearn"}),  # it lists the losses, which are compiled
+        (FIT, OPTIONAL),
+    ],
+    ids=["import", "help", "help of fit", "fit"],
+)
+def test_only_what_is_used_is_imported(code, absent):
+    code += "\nimport sys\nprint(*{name.partition('.')[0] for name in sys.modules})"
+    env = os.environ | {"NUMBA_DISABLE_JIT": "1"}  # a fit of two rows needs no compilation
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert not absent & set(run.stdout.split("\n")[-2].split())
 
 
 def test_version_agrees_with_the_changelog():

@@ -1,5 +1,6 @@
 """Numbers of all kinds end in the right answer or in a clear error."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -142,6 +143,30 @@ def test_numbers_whose_squares_overflow_or_vanish_end_in_a_clear_word(solver):
     np.testing.assert_allclose(model.coef_, 0.0, atol=1e-100)
     if solver != "ada-diag":  # whose mean of 20 epochs is still on its way
         assert model.intercept_ == pytest.approx(Y.mean(), rel=1e-3)
+
+
+@pytest.mark.parametrize(("power", "loss"), [(50, "squared"), (62, "squared"), (63, "squared"), (40, "quantile")])
+def test_a_column_of_huge_numbers_does_not_hide_the_optimum(power, loss):
+    """The coefficient of the huge column costs neither ridge nor penalty: the fit without both is the same."""
+    huge = X * np.where(np.arange(X.shape[1]) == 1, 2.0**power, 1.0)
+    model = GraphGuidedRegressor("chain", loss=loss, tol=1e-6).fit(huge, Y)
+    assert model.dual_gap_ <= 1e-6
+    w, intercept = cp.Variable(X.shape[1]), cp.Variable()
+    small = cp.multiply(w, np.where(np.arange(X.shape[1]) == 1, 0.0, 1.0))
+    r = Y - X @ w - intercept
+    fit = cp.sum_squares(r) / 2 if loss == "squared" else cp.sum(cp.abs(r)) / 2
+    cp.Problem(cp.Minimize(fit + cp.norm1(cp.diff(small)) + cp.sum_squares(small) / 2)).solve(solver="CLARABEL")
+    found = model.coef_ * np.where(np.arange(X.shape[1]) == 1, 2.0**power, 1.0)
+    np.testing.assert_allclose(found, w.value, atol=2e-3 * np.abs(w.value).max())
+
+
+def test_weights_so_large_that_nothing_but_the_rows_counts():
+    """The default strengths are 1 / (sum of the weights), so they vanish beside the rows: least squares remain."""
+    for weight in (1e100, 1e300):
+        model = GraphGuidedRegressor("chain", tol=1e-9).fit(X, Y, sample_weight=np.full(len(Y), weight))
+        wanted, *_ = np.linalg.lstsq(np.c_[X, np.ones(len(Y))], Y, rcond=None)
+        np.testing.assert_allclose(np.append(model.coef_, model.intercept_), wanted, rtol=1e-6)
+        assert model.dual_gap_ <= 1e-9
 
 
 # --- labels ----------------------------------------------------------------------------------------------------------

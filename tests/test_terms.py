@@ -419,3 +419,20 @@ def test_a_level_without_exposure_or_weight(table, claims):
     model.fit(table, claims, sample_weight=exposure)
     found = model.coef_table().set_index("level")
     assert model.dual_gap_ <= 1e-3 and found["exposure"]["b"] == 0.0 and np.isfinite(found["coefficient"]["b"])
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        terms.ordered("age", bins=(10.0, 20.0), monotone="increasing"),
+        terms.nominal("brand", base="b", name="make"),
+        terms.linear(("x", "y"), penalty="l2"),
+        terms.spatial("place", edges=(("a", "b"),)),
+        terms.interaction("age", "brand", strength=2.0),
+        terms.group(("x", "y")),
+    ],
+    ids=lambda term: type(term).__name__,
+)
+def test_the_text_of_a_term_is_its_call_without_defaults(term):
+    again = eval(f"terms.{term}")
+    assert vars(again) == vars(term) and "None" not in repr(term) and "error" not in repr(term)

@@ -238,11 +238,12 @@ class DirectRun(Run):
         numbers = {"iteration": self.iteration, "best_dual": self.best_dual.best}
         return {name: kept(array) for name, array in self._arrays().items()} | numbers
 
+    def thaw(self) -> None:
+        """Replace w, v and theta by copies: they may be read-only, and v may be a product that the problem keeps."""
+        self.method.w, self.v, self.method.theta = (array.copy() for array in self.point)
+
     def restore(self, state: NamedState) -> None:
-        for owner, name in ((self.method, "w"), (self, "v"), (self.method, "theta")):
-            if not getattr(owner, name).flags.writeable:
-                setattr(owner, name, np.array(state[name]))
-        self.v = self.v.copy()
+        self.thaw()
         for name, array in self._arrays().items():
             array[...] = state[name]
         self.iteration, self.best_dual.best = int(state["iteration"]), float(state["best_dual"])

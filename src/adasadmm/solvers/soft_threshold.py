@@ -74,7 +74,7 @@ class SoftThreshold(Solver):
         check_fits(self.method, part.problem)
 
     def begin(self, problem: Problem, start: Point) -> Run:
-        return DirectRun(problem, self, ThresholdMethod(problem, self.method, start))
+        return ThresholdRun(problem, self, ThresholdMethod(problem, self.method, start))
 
 
 class FusedPart(NamedTuple):
@@ -119,7 +119,7 @@ class ThresholdMethod:
         limits = limits_of(problem)[~part.kept]
         total = np.bincount(self.node, np.abs(self.entry) * limits, problem.n)[self.node]
         self.share = np.divide(np.sign(self.entry) * limits, total, out=np.zeros_like(limits), where=total > 0.0)
-        inner = method.begin(part.problem, Point(start.w, start.v[part.kept], start.theta[part.kept]))
+        inner = method.begin(part.problem, Point(start.w.copy(), start.v[part.kept], start.theta[part.kept]))
         assert isinstance(inner, DirectRun)
         self.inner = inner
 
@@ -133,3 +133,13 @@ class ThresholdMethod:
         self.theta[self.part.kept] = theta
         # What thresholding takes from the balance of a node is what the multipliers of its single rows must give.
         self.theta[~self.part.kept] = (self.part.h * (self.w - fused))[self.node] * self.share
+
+
+class ThresholdRun(DirectRun):
+    """A direct method on the fused part and the thresholding, whose state includes the run on the fused part."""
+
+    method: ThresholdMethod
+
+    def thaw(self) -> None:
+        super().thaw()
+        self.method.inner.thaw()

@@ -24,6 +24,7 @@ LEAST_PIVOT = 1e-3  # of the factor of correlations: its square costs six of six
 
 
 @one_blas_thread()
+@np.errstate(over="ignore", invalid="ignore")  # of numbers whose squares overflow: their rows are not condensed
 def condensed(loss: tuple, rows: Block) -> Block | None:
     """Rows with the same mean loss for every w; None if there are few rows, or if rounding would matter."""
     X, y, c = rows

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ._given import check_choice, check_count, check_strength, plain_columns, plain_edges, plain_value, plain_weights
+from ._given import (
+    Term,
+    check_choice,
+    check_count,
+    check_strength,
+    plain_columns,
+    plain_edges,
+    plain_value,
+    plain_weights,
+)
 
 __all__ = ["interaction", "nominal", "ordered", "spatial"]
 
@@ -16,7 +25,7 @@ UNKNOWN = ("error", "nearest", "base", "ignore")
 MISSING = ("error", "level", "ignore")
 
 
-class _Factor:
+class _Factor(Term):
     """Checks that all terms of factors share. The records are frozen, so fields are set through ``object``."""
 
     column: str
@@ -42,7 +51,7 @@ class _Factor:
             object.__setattr__(self, name, value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ordered(_Factor):
     """A factor with levels in an order: neighbouring levels may be fused.
 
@@ -123,7 +132,7 @@ class ordered(_Factor):
             check_count(self, "bins", 2)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class nominal(_Factor):
     """A factor without an order: any two levels may be fused.
 
@@ -161,7 +170,7 @@ class nominal(_Factor):
         check_count(self, "min_count", 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class spatial(_Factor):
     """A factor whose levels are places: those that share a border, or are near each other, may be fused.
 
@@ -220,8 +229,8 @@ class spatial(_Factor):
             raise ValueError(f'unknown="nearest" of terms.spatial({self.column!r}) needs coordinates')
 
 
-@dataclass(frozen=True, eq=False)
-class interaction:
+@dataclass(frozen=True, eq=False, repr=False)
+class interaction(Term):
     """The joint effect of two factors beyond their own: the product of their graphs.
 
     A coefficient for each pair of levels, 0 if one of them is its base. Pairs with one level in common may be fused if

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import reprlib
 from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
@@ -11,6 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 __all__ = [
+    "Term",
     "check_choice",
     "check_count",
     "check_strength",
@@ -23,6 +26,23 @@ __all__ = [
 ]
 
 Weights = tuple[tuple[Any, Any, float], ...]
+
+_shortened = reprlib.Repr()
+_shortened.maxstring = _shortened.maxother = 100
+
+
+class Term:
+    """What the records of terms share: a text with the arguments that differ from their defaults, as one writes it."""
+
+    def __repr__(self) -> str:
+        shown = []
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.default is dataclasses.MISSING:
+                shown.append(_shortened.repr(value))
+            elif value is not field.default and value != field.default:
+                shown.append(f"{field.name}={_shortened.repr(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 def check_choice(term: Any, field: str, choices: Sequence[Any]) -> None:

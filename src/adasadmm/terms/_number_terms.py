@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from ._given import check_choice, check_strength, plain_columns, plain_weights
+from ._given import Term, check_choice, check_strength, plain_columns, plain_weights
 
 __all__ = ["group", "linear"]
 
 MISSING = ("error", "indicator", "ignore")
 
 
-@dataclass(frozen=True, eq=False)
-class linear:
+@dataclass(frozen=True, eq=False, repr=False)
+class linear(Term):
     """Numbers and flags with a coefficient each.
 
     The penalty applies to the coefficients of the standardised columns; the model reports them in the units of the
@@ -60,8 +60,8 @@ class linear:
         object.__setattr__(self, "weights", plain_weights(self.weights, "linear"))
 
 
-@dataclass(frozen=True, eq=False)
-class group:
+@dataclass(frozen=True, eq=False, repr=False)
+class group(Term):
     """Numbers that are selected together: their coefficients are all 0, or none of them is.
 
     The penalty is ``weight`` times the Euclidean norm of the coefficients of the standardised columns. The weight is

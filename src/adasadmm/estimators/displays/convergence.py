@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["ConvergenceDisplay"]
 
 STYLES: dict[str, Any] = {"objective": "-", "relative duality gap": (0, (3, 1.5))}
+ONE_POINT = (
+    "The search started this fit at its solution. PathDisplay shows the search,\n"
+    "and a fit with alpha={:.3g} outside of a search shows its course."
+)
 FLOOR = 1e-16  # smaller distances are rounding, and a logarithmic axis has no 0
 
 
@@ -45,6 +49,8 @@ class ConvergenceDisplay:
     all_rows : bool, default=False
         Whether the solver uses all rows in each iteration (``solver.uses_all_rows``). An epoch is then an iteration,
         the axis is called so, and the objective is that of the iterate instead of the mean.
+    note : str, default=""
+        A sentence above the plot.
 
     Attributes
     ----------
@@ -73,15 +79,19 @@ class ConvergenceDisplay:
         *,
         lower_bounds: Sequence[float] | None = None,
         all_rows: bool = False,
+        note: str = "",
     ) -> None:
         self.traces, self.labels, self.x = traces, labels, x
-        self.lower_bounds, self.all_rows = lower_bounds, all_rows
+        self.lower_bounds, self.all_rows, self.note = lower_bounds, all_rows, note
 
     @classmethod
     def from_estimator(
         cls, estimator: BaseEstimator, *, x: str = "epoch", ax: Axes | None = None
     ) -> ConvergenceDisplay:
         """Plot the course of a fit, with a colour for each class or channel if there are several.
+
+        The last fit of a search starts from the path and may end at once. A note above the plot then says how to see
+        the search, or the course of a fit with the chosen strength.
 
         Parameters
         ----------
@@ -106,7 +116,8 @@ class ConvergenceDisplay:
         bounds = [_proved(result) for result in getattr(estimator, "_results", [])]
         all_rows = all(solver.uses_all_rows for solver in solvers)
         found = bounds if len(bounds) == len(traces) else None
-        return cls(traces, labels, x, lower_bounds=found, all_rows=all_rows).plot(ax=ax)
+        note = ONE_POINT.format(estimator.alpha_) if _ends_at_once(estimator, traces) else ""
+        return cls(traces, labels, x, lower_bounds=found, all_rows=all_rows, note=note).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> ConvergenceDisplay:
         """Draw the plot on the given axes, or in a new figure.
@@ -131,6 +142,8 @@ class ConvergenceDisplay:
             ax.set_yscale("log")
         name = "iteration" if self.x == "epoch" and self.all_rows else self.x
         ax.set(xlabel=name, ylabel="relative to the objective" if proved else self._column.replace("_", " of the "))
+        if self.note:
+            ax.set_title(self.note, fontsize=8, color=INK)
         plain(ax)
         self._legend(ax, proved)
         return self
@@ -192,6 +205,11 @@ class ConvergenceDisplay:
             lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
             rows = {"fontsize": 8, "frameon": False, "ncols": 1 + (len(lines) - 1) // 12}
             ax.legend(handles=lines, loc="upper left", bbox_to_anchor=(1.01, 1.0), **rows)
+
+
+def _ends_at_once(estimator: BaseEstimator, traces: list[Trace]) -> bool:
+    """Whether the last fit of a search has nothing but its start to show."""
+    return hasattr(estimator, "cv_results_") and max(len(trace["iteration"]) for trace in traces) == 1
 
 
 def _proved(result: Any) -> float:
