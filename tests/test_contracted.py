@@ -32,11 +32,6 @@ from adasadmm.paths.signed import Edges, minimiser
 D = 12
 
 
-@pytest.fixture(autouse=True)
-def small_problems_are_contracted(monkeypatch):
-    monkeypatch.setattr(adasadmm.paths.contracted, "FEWEST", 1)
-
-
 def difference_rows(edges, weights=None, d=D):
     """A row for each edge, in the given order: `graphs.incidence` refuses repeated edges."""
     A = np.zeros((len(edges), d))

@@ -332,11 +332,11 @@ def test_a_strength_that_fails_counts_as_nan_and_is_reported(monkeypatch):
 
     monkeypatch.setattr(adasadmm.paths.along, "solve", failing)
     with pytest.warns(FitFailedWarning, match=r"3 of 9 fits failed and count as nan.*alpha=0.1.*no factor"):
-        model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3).fit(X, y)
+        model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3, solver="alm").fit(X, y)
     assert np.isnan(model.cv_results_["mean_test_score"][1]) and model.alpha_ != 0.1
     assert model.cv_results_["rank_test_score"][1] == 3
     with pytest.raises(FloatingPointError):
-        GraphGuidedRegressorCV("chain", alphas=[0.1], cv=3).fit(X, y)
+        GraphGuidedRegressorCV("chain", alphas=[0.1], cv=3, solver="alm").fit(X, y)
 
 
 def test_an_interrupted_search_keeps_its_scores(monkeypatch):
@@ -349,7 +349,7 @@ def test_an_interrupted_search_keeps_its_scores(monkeypatch):
         return real(*args, **settings)
 
     monkeypatch.setattr(adasadmm.paths.along, "solve", interrupted)
-    model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3)
+    model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3, solver="alm")
     with pytest.raises(KeyboardInterrupt) as raised:
         model.fit(X, y)
     assert "5 of 9 fits are done" in raised.value.__notes__[0]

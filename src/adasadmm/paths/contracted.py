@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from .. import losses
+from .._core.jit import unwrapped
 from .._solve import begin
 from ..certificates import certify, duality
 from ..certificates.trace import Certificate, Result, Status, Trace
 from ..linalg.joined import joined, summed
+from ..linalg.matrices import Dense, innermost
 from ..penalties import L1
 from ..problem import Problem
 from ..solvers import ProximalNewton, check_fits
@@ -25,8 +27,7 @@ from .signed import Edges, minimiser
 
 __all__ = ["Contracting", "contracting"]
 
-FEWEST = 300  # features above which contraction saves time
-MOST_ROWS = 4  # for each feature: with more, forming the matrix of the clusters costs more than solving that of all
+MOST_ROWS, MOST_SPARSE_ROWS = 64, 4  # for each feature: beyond, the dense design of the clusters costs too much
 MOST_CLUSTERS = 600
 ROUNDS = 60
 HALVINGS = 30
@@ -36,9 +37,10 @@ STALLED = 1e-12  # relative decrease of the objective in a round that opens no r
 
 def contracting(problem: Problem) -> Contracting | None:
     """Return the active-set method for this problem; None if its form does not allow one."""
-    if problem.d < FEWEST or not isinstance(problem.penalty, L1) or problem.B is not None or problem.b.any():
+    if not isinstance(problem.penalty, L1) or problem.B is not None or problem.b.any():
         return None
-    if problem.diagonal is not None or problem.outputs > 1 or problem.n > MOST_ROWS * problem.d:
+    most = MOST_ROWS if isinstance(innermost(problem.rows.X), Dense) else MOST_SPARSE_ROWS
+    if problem.diagonal is not None or problem.outputs > 1 or problem.n > most * problem.d:
         return None
     try:
         check_fits(ProximalNewton(), problem)
@@ -137,7 +139,9 @@ class Contracting:
         return Edges(*np.divmod(pairs, number + 1), np.bincount(place, capacity[apart], len(pairs)), sign[at])
 
     def _length(self, problem: Problem, of_rows: tuple[np.ndarray, np.ndarray], move: np.ndarray) -> float:
-        """The longest of the steps 1, 1/2, 1/4, ... that does not raise the objective."""
+        """The longest of the steps 1, 1/2, 1/4, ... that does not raise the objective, of which a model may be one."""
+        if isinstance(unwrapped(problem.loss), losses.Squared):
+            return 1.0
         (z, Xp), (_, y, c) = of_rows, problem.rows
 
         def objective(length: float) -> float:
