@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import page
+import scipy.ndimage
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegressionCV, lasso_path
@@ -94,6 +95,18 @@ def genes(n: int = 200, d: int = 3000) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(0.1 * X[:, :60].sum(axis=1) + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
 
 
+def images(*shape: int, n: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    """Smooth noise on a grid of pixels or voxels; the target is the difference of two regions, with noise."""
+    rng = np.random.default_rng(0)
+    X = scipy.ndimage.gaussian_filter(rng.normal(size=(n, *shape)), [0.0] + [1.0] * len(shape))
+    w = np.zeros(shape)
+    w[tuple(slice(side // 5, side // 5 + side // 4) for side in shape)] = 1.0
+    w[tuple(slice(3 * side // 5, 3 * side // 5 + side // 4) for side in shape)] = -1.0
+    X = X.reshape(n, -1) / X.std()
+    z = X @ w.reshape(-1)
+    return X, z / z.std() + 0.5 * rng.normal(size=n)
+
+
 def along_graph(name: str, X: Any, y: np.ndarray, loss: Any, graph: Any = "chain") -> Case:
     """A case of the graph-guided estimators."""
     d, named = X.shape[1], type(loss).__name__.lower()
@@ -158,6 +171,10 @@ def cases() -> Iterator[Case]:
         yield along_graph("digits", X, y, loss, ("grid", 8, 8))
     for loss in (Logistic(), Squared()):
         yield along_graph("genes", *genes(), loss)
+    for name, shape in (("images", (50, 50)), ("volumes", (10, 10, 20))):
+        X, y = images(*shape)
+        yield along_graph(name, X, np.where(y > 0.0, 1.0, -1.0), Logistic(), ("grid", *shape))
+        yield along_graph(name, X, y, Squared(), ("grid", *shape))
     yield signal()
     yield groups()
     for name in PAPER:

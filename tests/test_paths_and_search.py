@@ -77,35 +77,6 @@ def test_a_path_has_the_optimum_at_each_strength(loss, kind):
         assert result.certificate.primal >= single.certificate.dual - 1e-12
 
 
-@pytest.mark.parametrize("loss", [Squared(), Logistic()])
-@pytest.mark.parametrize("kind", ["chain", "lasso", "forest"])
-@pytest.mark.parametrize("gamma", [0.0, 0.05])
-def test_clusters_give_the_optimum_of_the_whole_problem(loss, kind, gamma, monkeypatch):
-    monkeypatch.setattr(adasadmm.paths.contracted, "FEWEST", 1)
-    X, y = regression(20, 40, 12)
-    y = y if isinstance(loss, Squared) else np.where(y + np.random.default_rng(0).normal(size=40) > 0, 1.0, -1.0)
-    edges = [[0, 1], [0, 2], [2, 3], [4, 5], [4, 6], [7, 8]]
-    A = {"chain": graphs.difference(12), "lasso": np.eye(12), "forest": graphs.incidence(edges, None, 12)}[kind]
-    problem = Problem(X, y, loss=loss, penalty=L1(1.0), A=A, gamma=gamma)
-    top = alpha_max(problem)
-    for alpha in (alphas := np.geomspace(top, 0.01 * top, 8)):
-        assert adasadmm.paths.contracted.contracting(problem.with_penalty(L1(alpha))) is not None
-    for alpha, result in zip(alphas, path(problem, alphas, tol=1e-7), strict=True):
-        single = solve(problem.with_penalty(L1(alpha)), IPM(), tol=1e-9)
-        assert result.certificate.relative_gap <= 1e-7
-        assert result.certificate.dual <= single.certificate.primal + 1e-12
-        assert result.certificate.primal >= single.certificate.dual - 1e-12
-        np.testing.assert_array_equal(result.v, problem.times_A(result.w))
-
-
-def test_a_graph_with_cycles_is_not_contracted(monkeypatch):
-    monkeypatch.setattr(adasadmm.paths.contracted, "FEWEST", 1)
-    X, y = regression(21, 40, 6)
-    for A in (graphs.incidence(graphs.grid(2, 3), None, 6), sp.vstack([graphs.difference(6), sp.eye_array(6)])):
-        problem = Problem(X, y, loss=Squared(), penalty=L1(1.0), A=A)
-        assert adasadmm.paths.contracted.contracting(problem) is None
-
-
 def test_a_path_takes_a_share_of_the_l1_norm():
     X, y = regression(1)
     problem = Problem(X, y, loss=Squared(), penalty=L1(1.0), A=graphs.difference(8), gamma=0.1)
@@ -377,11 +348,11 @@ def test_a_strength_that_fails_counts_as_nan_and_is_reported(monkeypatch):
 
     monkeypatch.setattr(adasadmm.paths.along, "solve", failing)
     with pytest.warns(FitFailedWarning, match=r"3 of 9 fits failed and count as nan.*alpha=0.1.*no factor"):
-        model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3).fit(X, y)
+        model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3, solver="alm").fit(X, y)
     assert np.isnan(model.cv_results_["mean_test_score"][1]) and model.alpha_ != 0.1
     assert model.cv_results_["rank_test_score"][1] == 3
     with pytest.raises(FloatingPointError):
-        GraphGuidedRegressorCV("chain", alphas=[0.1], cv=3).fit(X, y)
+        GraphGuidedRegressorCV("chain", alphas=[0.1], cv=3, solver="alm").fit(X, y)
 
 
 def test_an_interrupted_search_keeps_its_scores(monkeypatch):
@@ -394,7 +365,7 @@ def test_an_interrupted_search_keeps_its_scores(monkeypatch):
         return real(*args, **settings)
 
     monkeypatch.setattr(adasadmm.paths.along, "solve", interrupted)
-    model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3)
+    model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3, solver="alm")
     with pytest.raises(KeyboardInterrupt) as raised:
         model.fit(X, y)
     assert "5 of 9 fits are done" in raised.value.__notes__[0]

@@ -96,8 +96,7 @@ def repair(
     near, tiny = functools.partial(into_domain, problem), 0.1 * ROUNDING * largest_entry(theta)
     before = 0.0
     for _ in range(ROUNDS):
-        pull, of_A = np.empty((2, free.X.shape[1]))
-        products.transposed_product(free.X, weight * s, pull)
+        pull, of_A = _pull_of_rows(problem, free, s), np.empty(free.X.shape[1])
         products.transposed_product(free.A, theta, of_A)
         missing = lacking(pull - of_A, free.lower, free.upper)
         if np.all(np.abs(missing) <= rounding):
@@ -115,6 +114,15 @@ def repair(
         theta = FAR * near((theta + room_theta * along_A) / FAR)
     theta = np.where(np.abs(theta) > tiny, theta, 0.0)  # or q would be tested against the size of a vanished theta
     return s, theta
+
+
+def _pull_of_rows(problem: Problem, free: Free, s: np.ndarray) -> np.ndarray:
+    """``X'(c s)/n`` at the unbounded coordinates; if these are all, the dual value needs the same product again."""
+    scaled = problem.rows.c * s / problem.n
+    if free.chosen.all():
+        return problem.last_X_transposed.of(scaled)
+    products.transposed_product(free.X, scaled, pull := np.empty(free.X.shape[1]))
+    return pull
 
 
 def lacking(q: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

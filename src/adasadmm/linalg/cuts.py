@@ -185,19 +185,22 @@ def close_edges(arcs, parts, side):
 def cancel(arcs, members, excess, rounding, work):
     """Let positive excess flow to nodes with negative excess until it reaches none.
 
-    In each round, distances to the nearest node with negative excess are measured; then the nodes push their excess one
-    step closer, the farthest first. What is stuck behind a full arc waits for the next round.
+    In each round, distances to the nearest node with negative excess are measured, until all positive excess has one;
+    then the nodes push their excess one step closer, the farthest first. What is stuck behind a full arc waits for the
+    next round. A node from which nothing was reached will not reach anything later either.
     """
     distance, queue = work
-    unreached = len(distance)
+    unreached, live, number = len(distance), members.copy(), len(members)
     while True:
-        head, tail, found = 0, 0, False
-        for i in members:
+        head, tail, waiting, found = 0, 0, 0, 0
+        for i in live[:number]:
             distance[i] = unreached
             if excess[i] < -rounding:
                 distance[i], queue[tail] = 0, i
                 tail += 1
-        while head < tail:
+            elif excess[i] > rounding:
+                waiting += 1
+        while head < tail and found < waiting:
             j = queue[head]
             head += 1
             for p in range(arcs.start[j], arcs.start[j + 1]):
@@ -205,9 +208,12 @@ def cancel(arcs, members, excess, rounding, work):
                 if -arcs.flow[p] < arcs.limit[p] and distance[i] == unreached:
                     distance[i], queue[tail] = distance[j] + 1, i
                     tail += 1
-                    found |= excess[i] > rounding
-        if not found:
+                    found += excess[i] > rounding
+        if found == 0:
             return
+        if found < waiting:
+            number = tail
+            live[:number] = queue[:number]
         while tail > 0:
             tail -= 1
             if excess[queue[tail]] > rounding:

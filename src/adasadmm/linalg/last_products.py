@@ -78,6 +78,10 @@ class LastTransposedProduct:
             self._known = known = (kept(x), out)
         return known[1]
 
+    def remember(self, x: np.ndarray, product: np.ndarray) -> None:
+        """Keep the product of a caller that has computed it anyway."""
+        self._known = (x.copy(), product)
+
 
 def frozen(array: np.ndarray) -> np.ndarray:
     """The array, which nothing will change any more, made read-only, so that no reader needs a copy."""

@@ -1,9 +1,9 @@
 """A strength of a path by an active set: Newton steps on the few clusters, or the few coefficients that are not 0.
 
-If the rows of A are linearly independent differences and single coefficients (a chain, a forest, the identity), theta
-follows from the slopes of the losses: ``A'theta = X'(c s)/n + gamma w``. With the signs of ``A w`` fixed, and rows in
+The rows of A are differences and single coefficients: edges of a graph. With the signs of ``A w`` fixed, and rows in
 which it is 0 joined, the problem is smooth and small. A Newton step solves it; rows that would change their sign are
-joined, and the multipliers show which rows to split again. Along a path the active set changes little.
+joined, and the forces along the edges (`forces`) show which rows to split again. Along a path the active set changes
+little.
 """
 
 from __future__ import annotations
@@ -11,115 +11,95 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .. import losses
+from .._core.jit import unwrapped
 from .._solve import begin
 from ..certificates import certify, duality
 from ..certificates.trace import Certificate, Result, Status, Trace
-from ..linalg.clusters import clusters_of
-from ..linalg.joined import components, ends_of, joined, summed
-from ..linalg.matrices import to_scipy
+from ..linalg.joined import joined, summed
+from ..linalg.matrices import Dense, innermost
 from ..penalties import L1
 from ..problem import Problem
 from ..solvers import ProximalNewton, check_fits
-from .signed import Model
+from .forces import Forces, Graph, forces_on, graph_of
+from .signed import Edges, minimiser
 
 __all__ = ["Contracting", "contracting"]
 
-FEWEST = 300  # features above which contraction saves time
-MOST_ROWS = 4  # for each feature: with more, forming the matrix of the clusters costs more than solving that of all
+MOST_ROWS, MOST_SPARSE_ROWS = 64, 4  # for each feature: beyond, the dense design of the clusters costs too much
 MOST_CLUSTERS = 600
 ROUNDS = 60
-VIOLATED = 1.0 + 1e-9  # times its bound: a multiplier above splits its row
-NEARLY = 3.0  # times tol: up to this gap of the scaled dual point, the projected one may have one below tol
 HALVINGS = 30
 ROUNDING = 1e-14
+STALLED = 1e-12  # relative decrease of the objective in a round that opens no row: another one would not help
 
 
 def contracting(problem: Problem) -> Contracting | None:
     """Return the active-set method for this problem; None if its form does not allow one."""
-    if problem.d < FEWEST or not isinstance(problem.penalty, L1) or problem.B is not None or problem.b.any():
+    if not isinstance(problem.penalty, L1) or problem.B is not None or problem.b.any():
         return None
-    if problem.diagonal is not None or problem.outputs > 1 or problem.n > MOST_ROWS * problem.d:
+    most = MOST_ROWS if isinstance(innermost(problem.rows.X), Dense) else MOST_SPARSE_ROWS
+    if problem.diagonal is not None or problem.outputs > 1 or problem.n > most * problem.d:
         return None
     try:
         check_fits(ProximalNewton(), problem)
     except (TypeError, ValueError):
         return None
-    A = to_scipy(problem.A)
-    found = clusters_of(A)
-    if found is None or not A.data.all() or (np.diff(A.indptr) == 0).any():
-        return None
-    free = found.number - len(np.unique(found.single))
-    if len(found.single) > len(np.unique(found.single)) or free != problem.d - problem.m:
-        return None  # a cycle, or two fixed ends: theta is not determined
-    return Contracting(problem, A)
+    graph = graph_of(problem.A, problem.penalty.weights)
+    forces = None if graph is None else forces_on(graph)
+    return None if graph is None or forces is None else Contracting(problem, graph, forces)
 
 
 class Contracting:
-    """The factor of ``A A'``, and the point, its signs and its multipliers at the last strength."""
+    """The point at the last strength, the signs of the differences along edges, and the forces."""
 
-    def __init__(self, problem: Problem, A: sp.csr_array) -> None:
-        self.A, self.ends = A, ends_of(problem.A)
-        self.solve = sp.linalg.splu(sp.csc_array(A @ A.T)).solve
-        data, starts = problem.A.data, problem.A.indptr
-        self.entries = data[starts[:-1]], np.where(np.diff(starts) == 2, data[starts[1:] - 1], 0.0)
-        self.w, self.sign = np.zeros(problem.d), np.zeros(problem.m)
+    def __init__(self, problem: Problem, graph: Graph, forces: Forces) -> None:
+        self.graph, self.forces = graph, forces
+        self.w, self.sign = np.zeros(problem.d), np.zeros(len(graph.rows))
         self.label: np.ndarray | None = None
-        self.history: list[tuple[float, np.ndarray]] = []  # the last two strengths, and the multipliers there
+        self.history: list[tuple[float, np.ndarray]] = []  # the last two strengths, and the derivatives there
+        penalised = np.union1d(graph.first, graph.second)
+        self.ridged = bool(problem.gamma[penalised[penalised < problem.d]].all())
 
     def result(self, problem: Problem, tol: float) -> Result | None:
         """The result at the strength of this problem; None if that takes too many clusters or rounds."""
-        weights = problem.penalty.weights
-        limit = np.full(problem.m, problem.penalty.nu) if weights is None else problem.penalty.nu * weights
-        self._split(limit, self._predicted(problem.penalty.nu))
+        nu = problem.penalty.nu
+        capacity = nu * self.graph.weight
+        if not capacity.all():
+            return None
+        if len(self.history) == 2:
+            self.sign += self.forces.inside(self._predicted(nu), capacity, self.sign)[1]
+        value = np.inf
         for number in range(1, ROUNDS + 1):
-            if not self._step(problem, limit):
+            if not self._step(problem, capacity):
                 return None
+            before, value = value, problem.objective(self.w)
             slopes = duality.slopes(problem, problem.last_products.of(self.w))
-            rest = duality.data_pull(problem, slopes) + problem.gamma * self.w
-            theta = self.solve(self.A @ rest)
-            scale = _scale(limit, theta)
-            if self._gap(problem, scale * slopes, scale) <= (NEARLY if problem.has_ridge else 1.0) * tol:
-                found = self._certificate(problem, slopes, theta, scale, tol)
-                if found.relative_gap <= tol:
-                    self.history = [*self.history[-1:], (problem.penalty.nu, theta)]
-                    return self._result(problem, theta, found, number)
-            self._split(limit, theta)
+            of_nodes = duality.data_pull(problem, slopes) + problem.gamma * self.w
+            inside, opened = self.forces.inside(of_nodes, capacity, self.sign)
+            found = self._certified(problem, slopes, of_nodes, inside, tol)
+            if found is not None and found[0].relative_gap <= tol:
+                self.history = [*self.history[-1:], (nu, of_nodes)]
+                return self._result(problem, *found, number)
+            if not opened.any() and before - value <= STALLED * abs(value):
+                return None
+            self.sign += opened
         return None
 
     def _predicted(self, nu: float) -> np.ndarray:
-        """The multipliers at another strength, if they change as between the last two."""
-        if len(self.history) < 2:
-            return np.zeros(len(self.sign))
+        """The derivatives at another strength, if they change as between the last two."""
         (one, before), (other, last) = self.history
         return last + (nu - other) / (other - one) * (last - before) if other != one else last
 
     # --- the active set ----------------------------------------------------------------------------------------------
 
-    def _split(self, limit: np.ndarray, theta: np.ndarray) -> None:
-        """Give a sign to rows that are 0 but whose multipliers are too large: the largest of each connected piece."""
-        rows = np.flatnonzero((self.sign == 0.0) & (np.abs(theta) > VIOLATED * limit))
-        first, second = self.ends
-        d, signs = len(self.w), np.sign(theta)
-        piece = np.empty(len(rows), dtype=np.int64)
-        for k, sign in enumerate((-1.0, 1.0)):
-            of_sign = signs[rows] == sign
-            between = rows[of_sign & (second[rows] < d)]
-            root = components(first, second, between, np.arange(d + 1))
-            piece[of_sign] = 2 * root[first[rows[of_sign]]] + k
-        ratio = np.abs(theta[rows]) / np.maximum(limit[rows], np.finfo(float).tiny)
-        order = np.argsort(-ratio, kind="stable")
-        largest = rows[order[np.unique(piece[order], return_index=True)[1]]]
-        self.sign[largest] = -signs[largest]
-
-    def _step(self, problem: Problem, limit: np.ndarray) -> bool:
+    def _step(self, problem: Problem, capacity: np.ndarray) -> bool:
         """A Newton step with these signs, after which the signs are those of ``A w``; False if clusters are too many.
 
         If the step to the minimum of the model raises the objective, it is halved.
         """
-        label, number = joined(self.ends, np.flatnonzero(self.sign == 0.0), problem.d)
+        label, number = joined(self.graph[:2], np.flatnonzero(self.sign == 0.0), problem.d)
         if number > MOST_CLUSTERS:
             return False
         kept, w, n = label >= 0, self.w, problem.n
@@ -129,14 +109,12 @@ class Contracting:
         X, H = self._model(problem, label, number, seconds)
         gamma, u = np.bincount(label[kept], problem.gamma[kept], number), np.zeros(number)
         u[label[kept]] = w[kept]
-        apart = np.flatnonzero(self.sign)
-        model = Model(H + np.diag(gamma), H @ u - X.T @ slopes, self._edges(apart, label, number))
-        best = model.minimiser(u, limit[apart], self.sign[apart])
+        best = minimiser(H + np.diag(gamma), H @ u - X.T @ slopes, self._edges(label, number, capacity), u)
         target, Xp = np.where(kept, np.append(best, 0.0)[label], 0.0), X @ (best - u)
         length = self._length(problem, (z, Xp), target - w)
         self.w = target if length == 1.0 else w + length * (target - w)
         problem.last_products.remember(self.w, z + length * Xp)
-        self.sign = np.sign(problem.times_A(self.w))
+        self.sign = np.sign(self.graph.differences(self.w))
         return True
 
     def _model(
@@ -150,16 +128,20 @@ class Contracting:
             self.seconds, self.H = seconds, half.T @ half
         return self.X, self.H
 
-    def _edges(self, rows: np.ndarray, label: np.ndarray, number: int) -> np.ndarray:
-        """These rows of A in the space of clusters."""
-        (first, second), (of_first, of_second) = self.ends, self.entries
-        found, at = np.zeros((len(rows), number + 1)), np.arange(len(rows))  # the last column is that of the ground
-        found[at, label[first[rows]]] += of_first[rows]
-        found[at, np.append(label, -1)[second[rows]]] += of_second[rows]
-        return found[:, :number]
+    def _edges(self, label: np.ndarray, number: int, capacity: np.ndarray) -> Edges:
+        """The edges between clusters, those with the same ends as one."""
+        apart = np.flatnonzero(self.sign)
+        label = np.append(np.where(label < 0, number, label), number)
+        one, other = label[self.graph.first[apart]], label[self.graph.second[apart]]
+        sign = np.where(one < other, self.sign[apart], -self.sign[apart])
+        pairs = np.minimum(one, other) * (number + 1) + np.maximum(one, other)
+        pairs, at, place = np.unique(pairs, return_index=True, return_inverse=True)
+        return Edges(*np.divmod(pairs, number + 1), np.bincount(place, capacity[apart], len(pairs)), sign[at])
 
     def _length(self, problem: Problem, of_rows: tuple[np.ndarray, np.ndarray], move: np.ndarray) -> float:
-        """The longest of the steps 1, 1/2, 1/4, ... that does not raise the objective."""
+        """The longest of the steps 1, 1/2, 1/4, ... that does not raise the objective, of which a model may be one."""
+        if isinstance(unwrapped(problem.loss), losses.Squared):
+            return 1.0
         (z, Xp), (_, y, c) = of_rows, problem.rows
 
         def objective(length: float) -> float:
@@ -176,27 +158,35 @@ class Contracting:
 
     # --- the result --------------------------------------------------------------------------------------------------
 
-    def _gap(self, problem: Problem, slopes: np.ndarray, scale: float) -> float:
-        """The relative gap if these slopes, with the multipliers that balance them, are in their domains."""
-        dual = -losses.mean_conjugate(problem.loss, slopes, *problem.rows[1:]) - scale**2 * problem.ridge_value(self.w)
-        return duality.relative_gap(problem, problem.objective(self.w), float(dual))
+    def _certified(
+        self, problem: Problem, slopes: np.ndarray, of_nodes: np.ndarray, inside: np.ndarray, tol: float
+    ) -> tuple[Certificate, np.ndarray] | None:
+        """Return the certificate of the point, and its multipliers, if its gap may be below ``tol``.
 
-    def _certificate(
-        self, problem: Problem, slopes: np.ndarray, theta: np.ndarray, scale: float, tol: float
-    ) -> Certificate:
-        """Return the certificate of the point and its multipliers.
-
-        Both parts of the dual point are scaled until theta lies in its domain: that keeps ``A'theta`` in balance, which
-        a projection onto the domain would not. With a ridge, the projection may be better nevertheless.
+        With a ridge, forces within their capacities may leave some derivatives out of balance. Without one, or if that
+        costs too much, slopes and balanced forces are scaled together until no force exceeds its capacity.
         """
-        v = problem.times_A(self.w)
-        found = certify(problem, self.w, v, scale * slopes, scale * theta)
-        if scale < 1.0 and problem.has_ridge and found.relative_gap > tol:
-            plain = certify(problem, self.w, v, slopes, theta)
-            return plain if plain.dual > found.dual else found
-        return found
+        primal, penalised = problem.objective(self.w), problem.gamma > 0.0
 
-    def _result(self, problem: Problem, theta: np.ndarray, found: Certificate, rounds: int) -> Result:
+        def gap(scale: float, excess: np.ndarray | float = 0.0) -> float:
+            conjugates = losses.mean_conjugate(problem.loss, scale * slopes, *problem.rows[1:])
+            q = (scale * problem.gamma * self.w - excess)[penalised]
+            return duality.relative_gap(
+                problem, primal, -float(conjugates + 0.5 * np.sum(q * q / problem.gamma[penalised]))
+            )
+
+        def certified(forces: np.ndarray, scale: float) -> tuple[Certificate, np.ndarray]:
+            theta, weight = scale * self.graph.multipliers(forces, problem.m), problem.rows.c
+            pull = scale * (of_nodes - problem.gamma * self.w)
+            problem.last_X_transposed.remember(weight * (scale * slopes) / problem.n, pull)
+            return certify(problem, self.w, problem.times_A(self.w), scale * slopes, theta), theta
+
+        if self.ridged and gap(1.0, of_nodes - self.graph.pull(inside)[:-1]) <= tol:
+            return certified(inside, 1.0)
+        found = self.forces.balanced(of_nodes, problem.penalty.nu * self.graph.weight, lambda scale: gap(scale) <= tol)
+        return None if found is None else certified(*found)
+
+    def _result(self, problem: Problem, found: Certificate, theta: np.ndarray, rounds: int) -> Result:
         w, v, nan = self.w, problem.times_A(self.w), float("nan")
         points: dict[str, Any] = {"w": w, "v": v, "w_mean": w, "v_mean": v, "w_average": w, "w_feasible": w}
         row = (rounds, rounds, 0.0, found.primal, found.primal, 0.0, nan, nan, found.dual, found.relative_gap)
@@ -207,9 +197,3 @@ class Contracting:
         run.best_dual.find(problem, run.iteration, lambda: found)
         object.__setattr__(result, "run", run)
         return result
-
-
-def _scale(limit: np.ndarray, theta: np.ndarray) -> float:
-    """The largest factor, at most 1, that brings theta between its bounds."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.min(np.where(theta != 0.0, limit / np.abs(theta), 1.0), initial=1.0))
