@@ -132,8 +132,7 @@ def solve(
             with bar:
                 status = drive(run, after(segments, run.done - first), tol, callback, bar, keeper, objectives)
         trace = Trace(keeper.points, objectives.all if objectives.later else None)
-        result = _result(problem, run, trace, status, epochs_of(run, run.done - first))
-        result = dataclasses.replace(result, progressive_loss=bar.progressive.value)
+        result = _result(problem, run, trace, status, epochs_of(run, run.done - first), bar.progressive.value)
         if problem.source is not None:
             trace.evaluate()  # from the pass for the certificate, before the files change
         missed = status is Status.diverged or (tol is not None and status is Status.done)
@@ -193,7 +192,9 @@ def _same_quadratics(one: Problem, other: Problem) -> bool:
     return equal(*((problem.A, problem.B, problem.b, problem.gamma) for problem in (one, other)))
 
 
-def _result(problem: Problem, run: Run, trace: Trace, status: Status, epochs: float) -> Result:
+def _result(
+    problem: Problem, run: Run, trace: Trace, status: Status, epochs: float, progressive_loss: float | None
+) -> Result:
     """The result in the user's own rows, without those of a split w_set."""
     (w, v, theta), (w_mean, v_mean), m, p = run.point, run.means, problem.m, problem.p
     later = not run.solver.knows_gap and problem.source is None and status is not Status.converged
@@ -214,6 +215,7 @@ def _result(problem: Problem, run: Run, trace: Trace, status: Status, epochs: fl
         trace=trace,
         status=status,
         epochs=epochs,
+        progressive_loss=progressive_loss,
         certified=NOTHING_PROVED if status is Status.diverged else None if later else run.certify(),
         run=run,
     )

@@ -172,6 +172,8 @@ def with_dual(problem: Problem, certificate: Certificate, dual: float) -> Certif
         return dataclasses.replace(
             certificate, dual=-math.inf, gap=math.inf, relative_gap=math.inf, reason=CONTRADICTION
         )
+    if dual == certificate.dual:
+        return certificate
     gap = relative_gap(problem, certificate.primal, dual)
     return dataclasses.replace(certificate, dual=dual, gap=certificate.primal - dual, relative_gap=gap)
 

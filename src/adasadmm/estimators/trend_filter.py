@@ -337,7 +337,8 @@ class TrendFilter(RegressorMixin, SignalModel):
         check_is_fitted(self)
         loss = as_loss(self.loss)
         given = _as_given(as_times(t), _as_column(as_targets(y, loss)), sample_weight, offset)
-        seen = given.at(~np.isnan(given.y))
+        missing = np.isnan(given.y)
+        seen = given.at(~missing) if missing.any() else given
         target, weight = seen.y, seen.weight
         scores = self._curve.at(seen.times) + (0.0 if seen.offset is None else seen.offset)
         if losses.takes_labels(loss):

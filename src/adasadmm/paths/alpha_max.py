@@ -34,7 +34,10 @@ def alpha_max(problem: Problem) -> float:
     """
     A, starts = _penalised(problem)
     steps = _staircase(A)
-    basis = _null_space(A, problem.outputs) if steps is None else sp.csr_array(_polynomials(A, steps))
+    if steps is None or clusters_of(A) is not None:
+        basis = _null_space(A, problem.outputs)
+    else:  # of differences of higher order it is small, but dense: a singular value decomposition would take long
+        basis = sp.csr_array(_polynomials(A, steps))
     w, slopes = np.zeros(problem.d), duality.slopes(problem, np.zeros(problem.n))
     if basis.shape[1]:
         fused = problem.replaced(
@@ -130,11 +133,8 @@ def _penalised(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:
 
 
 def _staircase(A: sp.csr_array) -> np.ndarray | None:
-    """The first column of each row, if these increase and rows have more than two entries: differences of higher order.
-
-    Their null space is small, but dense: LSQR and a singular value decomposition would take long.
-    """
-    if clusters_of(A) is not None or not (np.diff(A.indptr) > 0).all():
+    """The first column of each row, if these increase: then the rows are linearly independent, and theta is unique."""
+    if not (np.diff(A.indptr) > 0).all():
         return None
     first = A.indices[A.indptr[:-1]]
     return first if (np.diff(first) > 0).all() and A.has_sorted_indices else None

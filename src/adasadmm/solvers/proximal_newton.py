@@ -35,7 +35,7 @@ from .work import Iterations, Work
 
 __all__ = ["ProximalNewton"]
 
-CHANGED = 0.05  # relative change of the rows' curvature beyond which H is formed again
+CHANGED = 0.1  # relative change of the rows' curvature beyond which H is formed again
 INNER = 0.01  # of the decrease of the model: the error that its minimum may have
 ROUNDING = 1e-14
 MOST_ROUNDS, MOST_STEPS = 40, 30
