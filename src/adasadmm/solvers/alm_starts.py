@@ -31,7 +31,6 @@ LOOSER = 0.3  # times the last betas, for the solution of more rows
 NEARBY = 10.0  # times the error that was allowed last: that of the first iteration with another penalty
 TIGHTER = 0.1  # times the error with which the last penalty began is the least one: a gap may be small by chance
 HARD = 10  # Newton steps of the last penalty, from which on dual ascent is tried
-SHIFT = 1.0
 OF_ROWS = ("z", "u", "Xw")
 ARRAYS = ("w", "v", "theta", "v_before", "Aw", "theta_next", "diagonal", "best_w", *OF_ROWS)
 
@@ -95,7 +94,7 @@ class WarmStarts(InnerProblem, Run):
         fork._begin_again(self)
         return fork
 
-    def narrowed(self, problem: Problem, rows: np.ndarray, shift=None) -> Self | None:
+    def narrowed(self, problem: Problem, rows: np.ndarray) -> Self | None:
         """The same with betas that let the duals move; None after dual ascent, which is fast along a path."""
         if self.ascending:
             return None
@@ -106,13 +105,6 @@ class WarmStarts(InnerProblem, Run):
         run._prepare(problem)
         run.beta_z, run.beta = LOOSER * self.beta_z, LOOSER * self.beta
         run._begin_again(self)
-        if shift is not None and SHIFT:
-            wide, own = shift
-            run.w += SHIFT * (own.w - wide.w)
-            run.Aw += SHIFT * (own.Aw - wide.Aw)
-            run.Xw += SHIFT * (own.Xw - wide.Xw[rows])
-            run.theta[:] = into_domain(problem, run.theta + SHIFT * (own.theta - wide.theta))
-            run.u += SHIFT * (own.beta_z * own.u - wide.beta_z * wide.u[rows]) / run.beta_z
         return run
 
     def _copy(self) -> Self:
