@@ -184,6 +184,11 @@ def random_targets(loss, rng, z):
     return amounts if isinstance(loss, Gamma) else np.where(counts > 0.0, amounts, 0.0)
 
 
+def drawn(problem, seed):
+    """An epoch of rows drawn with replacement, as the theorems assume."""
+    return np.random.default_rng(seed).integers(problem.n, size=problem.n)
+
+
 def targets(rng, X, w, noise=0.5):
     return X @ w + noise * rng.normal(size=X.shape[0])
 
