@@ -7,7 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from references import drawn, reference
+from random_rows import drawn
+from references import reference
 
 from adasadmm import losses, theory
 from adasadmm._solve import solve

@@ -9,7 +9,8 @@ import oracle
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
-from references import drawn, reference
+from random_rows import drawn
+from references import reference
 
 from adasadmm import metrics, penalties, theory
 from adasadmm._solve import solve
