@@ -5,10 +5,7 @@ ADASADMM_DATA=... python benchmarks/certificates.py [names of data sets]
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import Any
-
+import clock
 import numpy as np
 import page
 from tuning import problem_of, tell
@@ -29,19 +26,12 @@ def row(name: str, loss: type, epochs: int) -> list[str]:
     w, gaps = result.w_average, []
     for passes in PASSES:
         s, theta = duality.slopes(problem, problem.predictions(w)), result.theta.copy()
-        a_pass = seconds(ascent.ascend, problem, w, s, theta, passes) / max(1, passes)
+        a_pass = clock.cpu(ascent.ascend, problem, w, s, theta, passes)[1] / max(1, passes)
         gaps.append(f"{certify(problem, w, result.v_mean, s, theta).relative_gap:.1e}")
     tell(name, loss.__name__, epochs, *gaps)
     fork, order = result.run.fork(problem), np.random.default_rng(0).permutation(problem.n)
-    part = a_pass / seconds(fork.advance, Batches(problem.rows, order, fork.batch_size))
+    part = a_pass / clock.cpu(fork.advance, Batches(problem.rows, order, fork.batch_size))[1]
     return [name, loss.__name__.lower(), str(epochs), f"{above:.1e}", *gaps, f"{part:.2f}"]
-
-
-def seconds(work: Callable[..., None], *arguments: Any) -> float:
-    """The CPU time of a call."""
-    begin = time.process_time()
-    work(*arguments)
-    return time.process_time() - begin
 
 
 def text() -> str:

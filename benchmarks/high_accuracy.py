@@ -138,7 +138,7 @@ def wide(n: int, d: int, loss: Any, graph: str = "chain") -> Problem:
     return problem_of(X, y, edges, loss)
 
 
-def likeness(seed: int = 0) -> Problem:
+def like_ijcnn1(seed: int = 0) -> Problem:
     """Similar to ijcnn1: 49,990 rows of 22 features, ten of them one-hot, a tenth of the labels positive."""
     rng = np.random.default_rng(seed)
     n = 49_990
@@ -168,7 +168,7 @@ def known() -> str:
         ("a9a, logistic, above the optimum", paper("a9a", Logistic()), ASVRGADMM(batch_size=1), "2e-11", 20),
         ("the same, SVRG-ADMM", paper("a9a", Logistic()), SVRGADMM(batch_size=1), "9e-10", 20),
         ("the same, SPDHG", paper("a9a", Logistic()), SPDHG(batch_size=1), "3e-06", 20),
-        ("49,990 x 22, hinge, gap (generated; prototype: ijcnn1)", likeness(), SPDHG(), "3.8e-08", 100),
+        ("49,990 x 22, hinge, gap (generated; prototype: ijcnn1)", like_ijcnn1(), SPDHG(), "3.8e-08", 100),
         ("a9a, hinge, gap", paper("a9a", Hinge()), SPDHG(batch_size=1), "1.3e-04", 100),
         ("a9a, hinge, gamma = 100/n, gap", paper("a9a", Hinge(), 100.0), SPDHG(batch_size=1), "6.8e-07", 100),
     ):

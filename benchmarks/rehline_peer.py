@@ -16,11 +16,11 @@ import functools
 import importlib.util
 import math
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+import clock
 import generated
 import numpy as np
 import page
@@ -62,12 +62,6 @@ def by_rehline(X: Any, y: np.ndarray, edges: np.ndarray) -> Callable[[float, int
     return find
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    start = time.perf_counter()
-    found = work()
-    return found, time.perf_counter() - start
-
-
 def settings_of(find: Callable[[float, int], np.ndarray], above: Callable[[np.ndarray], float]) -> list[Any]:
     """For each accuracy the tolerance and the iterations with which ReHLine reaches it first; None if it does not."""
     best: list[Any] = [(math.inf, None)] * len(ACCURACIES)
@@ -77,7 +71,7 @@ def settings_of(find: Callable[[float, int], np.ndarray], above: Callable[[np.nd
             skipped = (skipped + 1) % 3 if seconds > SLOW else 0
             if skipped:
                 continue
-            w, seconds = timed(lambda settings=settings: find(*settings))
+            w, seconds = clock.wall(find, *settings)
             off = above(w)
             print(f"  ReHLine {settings}: {seconds:.3f} s, {off:.1e} above", file=sys.stderr)
             for k, accuracy in enumerate(ACCURACIES):
@@ -109,9 +103,9 @@ def rows(dataset: str) -> list[list[str]]:
     for repeat in range(REPEATS):
         for k, settings in enumerate(chosen):
             for label, model in zip(ours, (of[k] for of in models), strict=True):
-                times[label][k] = min(times[label][k], timed(lambda model=model: model.fit(X, y))[1])
+                times[label][k] = min(times[label][k], clock.wall(model.fit, X, y)[1])
             if settings is not None and (repeat < 2 or times["ReHLine"][k] < SLOW):
-                seconds = timed(lambda settings=settings: find(*settings))[1]
+                seconds = clock.wall(find, *settings)[1]
                 times["ReHLine"][k] = min(times["ReHLine"][k], seconds)
     assert all(above(model.coef_[0]) <= accuracy for model, accuracy in zip(models[0], ACCURACIES, strict=True))
     times["ReHLine / auto"] = [one / other for one, other in zip(times["ReHLine"], times[ours[0]], strict=True)]

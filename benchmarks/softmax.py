@@ -17,9 +17,9 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
+import clock
 import numpy as np
 import page
 from scipy import ndimage
@@ -55,12 +55,6 @@ def problem_of(X: np.ndarray, y: np.ndarray) -> Problem:
     return Problem(rows, y, loss=Multinomial(10), penalty=Zero(), A=np.zeros((1, 785)), gamma=gamma)
 
 
-def seconds_of(work: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.process_time()
-    found = work()
-    return time.process_time() - start, found
-
-
 def by_admm(problem: Problem) -> tuple[list[float], list[float], float]:
     """CPU seconds to each accuracy, those with a proof, and the lower bound of the optimum."""
     points: list[tuple[float, float]] = []
@@ -82,7 +76,7 @@ def by_sklearn(solver: str, problem: Problem, X: np.ndarray, y: np.ndarray, boun
     spent, off = [], []
     for limit in LIMITS[solver]:
         model = LogisticRegression(solver=solver, max_iter=limit, tol=1e-12, random_state=0)
-        seconds, _ = seconds_of(lambda model=model: model.fit(X, y))
+        _, seconds = clock.cpu(model.fit, X, y)
         w = np.vstack([model.coef_.T, model.intercept_]).reshape(-1)
         spent.append(seconds)
         off.append(problem.objective(w) / bound - 1.0)
@@ -127,7 +121,7 @@ def digits() -> str:
     }
     rows = []
     for name, model in models.items():
-        seconds, p = seconds_of(lambda model=model: cross_val_predict(model, X, y, cv=folds, method="predict_proba"))
+        p, seconds = clock.cpu(lambda model=model: cross_val_predict(model, X, y, cv=folds, method="predict_proba"))
         rows.append([name, f"{accuracy_score(y, p.argmax(axis=1)):.4f}", f"{log_loss(y, p):.4f}", f"{seconds:.0f}"])
     return page.table(["digits, 1,797 x 64, 10 classes", "accuracy", "log-loss", "CPU seconds"], rows)
 

@@ -292,6 +292,28 @@ class Case:
         return 1e-6 if self.metric in ("full", "lagging") else 1e-9
 
 
+COVERING = [  # the full and the lagging metric are one in compiled code
+    Case("hinge", "l1", "diagonal", "linearized", "csr"),
+    Case("poisson", "l2-squared", "full", "exact", "dense", b=True),
+    Case("poisson", "l2-squared", "lagging", "exact", "dense", gamma_each=True, weights=True),
+    Case("squared-hinge", "weighted-l1", "identity", "exact", "csr", step="1/t", batch_size=3),
+    Case("logistic", "elastic-net", "diagonal", "exact", "csr", B="general", b=True, weights=True),
+    Case("huber", "group", "own", "exact", "dense", b=True, batch_size=3),
+    Case("squared", "ball", "identity", "linearized", "csr", B="orthogonal", step="1/sqrt(t)", gamma_each=True),
+    Case("epsilon", "simplex", "diagonal", "linearized", "dense", w_set=BALL),
+    Case("quantile", "box-each", "diagonal", "linearized", "dense", w_set=BOX, weights=True, average="polynomial"),
+    Case("squared", "stack", "diagonal", "linearized", "dense", B="parts", b=True, gamma_each=True),
+    Case("hinge", "l1", "diagonal", "linearized", "csr", A="graph"),
+    Case("logistic", "elastic-net", "diagonal", "exact", "dense", A="weighted graph", b=True, w_set=BOX),
+    Case("squared", "weighted-l1", "lagging", "linearized", "dense", A="weighted graph", b=True, batch_size=3),
+    Case("squared", "chain", "diagonal", "linearized", "csr", b=True),
+    Case("hinge", "weighted-chain", "identity", "exact", "dense", step="1/sqrt(t)"),
+    Case("gamma", "l1", "diagonal", "linearized", "csr", batch_size=3, weights=True),
+    Case("tweedie", "weighted-l1", "diagonal", "linearized", "dense", b=True, gamma_each=True),
+    Case("negative-binomial", "l1", "diagonal", "exact", "csr", A="graph"),
+]
+
+
 def assert_same_run(result, history, problem, tolerance=1e-9):
     """All iterates and means are those of the oracle."""
     for got, wanted in (

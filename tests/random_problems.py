@@ -15,6 +15,7 @@ import cvxpy as cp
 import numpy as np
 import references
 import scipy.sparse as sp
+from random_rows import random_targets
 
 from adasadmm import (
     L1,
@@ -77,7 +78,7 @@ def random_case(number: int, largest: int = 400) -> Case:
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < rng.choice([0.2, 1.0]))
     X[:, rng.random(d) < rng.choice([0.0, 0.2])] = 0.0
     z = X @ _pieces(d, rng)
-    y = references.random_targets(loss, rng, 0.3 * z if losses.has_log_link(loss) else z)
+    y = random_targets(loss, rng, 0.3 * z if losses.has_log_link(loss) else z)
     gamma = 10.0 ** rng.uniform(-4.0, 0.0) if isinstance(loss, NEEDS_RIDGE) or rng.random() < 0.5 else 0.0
     weight = rng.integers(0, 3, size=n) + (rng.random(n) < 0.1) if rng.random() < 0.3 else None
     weight = None if weight is None or not weight.any() else weight.astype(float)

@@ -14,6 +14,7 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import references
+from random_rows import random_targets
 
 from adasadmm import TermsClassifier, TermsRegressor, terms
 from adasadmm.registry import CLASSIFICATION_LOSSES, LOSSES
@@ -71,7 +72,7 @@ def random_table(number: int, largest: int = 60) -> Case:
         views.append(_product(*factors[:2], share))
     if not standard:
         views = [view._replace(weights=np.ones_like(view.weights)) for view in views]
-    y = references.random_targets(LOSSES[loss], rng, 0.3 * z if loss not in CLASSIFICATION_LOSSES else z)
+    y = random_targets(LOSSES[loss], rng, 0.3 * z if loss not in CLASSIFICATION_LOSSES else z)
     if loss in CLASSIFICATION_LOSSES:
         y[:2] = -1.0, 1.0
     settings = {

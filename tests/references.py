@@ -14,7 +14,6 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from adasadmm import losses
 from adasadmm.linalg.matrices import plain
 from adasadmm.losses import (
     EpsilonInsensitive,
@@ -168,20 +167,6 @@ def labels(rng, X, w, bias=0.0):
     """Labels with some noise."""
     score = X @ w + bias + rng.normal(size=X.shape[0])
     return np.where(score > 0, 1.0, -1.0)
-
-
-def random_targets(loss, rng, z):
-    """Targets that a loss takes, distributed as it assumes where it has a logarithmic link: around z, or exp(z)."""
-    if losses.takes_labels(loss):
-        return np.where(z + rng.normal(size=len(z)) > 0.0, 1.0, -1.0)
-    if not losses.has_log_link(loss):
-        return z + rng.normal(size=len(z))
-    mean = np.exp(np.clip(z, -3.0, 3.0))
-    counts = rng.poisson(mean).astype(float)
-    if isinstance(loss, (Poisson, NegativeBinomial)):
-        return counts
-    amounts = rng.gamma(2.0, 0.5 * mean) + 1e-3
-    return amounts if isinstance(loss, Gamma) else np.where(counts > 0.0, amounts, 0.0)
 
 
 def targets(rng, X, w, noise=0.5):

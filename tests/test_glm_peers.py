@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from references import random_targets
+from random_rows import random_targets
 
 from adasadmm import Gamma, NegativeBinomial, Poisson, StructuredRegressor, Tweedie
 

@@ -6,7 +6,8 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
-from references import TERMS, chain, cp, random_targets
+from random_rows import random_targets
+from references import TERMS, chain, cp
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from references import TERMS, cp, random_targets
+from random_rows import random_targets
+from references import TERMS, cp
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV
 
