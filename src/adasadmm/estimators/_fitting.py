@@ -274,7 +274,8 @@ def judgement(fit: Fit, has_intercept: bool) -> Judgement:
 def warn_unless_converged(fits: list[Fit], estimator: Parameters) -> None:
     """Warn if a solver diverged, or if ``solver="auto"`` did not reach ``tol``."""
     if any(fit.result.status is Status.diverged for fit in fits):
-        warnings.warn(f"{Status.diverged.value}; a smaller eta may help", ConvergenceWarning, stacklevel=4)
+        remedy = f"a smaller eta may help (it is {estimator.eta!r}), or solver='auto'"
+        warnings.warn(f"{Status.diverged.value}; {remedy}", ConvergenceWarning, stacklevel=4)
         return
     for fit in fits:
         if not fit.converged:

@@ -55,7 +55,7 @@ class Search:
     def __init__(self, combinations: list[Combination], alphas: np.ndarray, folds: int) -> None:
         self.combinations, self.alphas, self.folds = combinations, alphas, folds
         self.scores = np.full((len(combinations), len(alphas), folds), np.nan)
-        self.failures: list[tuple[str, Exception]] = []
+        self.failures: list[tuple[tuple[int, int, int], str, Exception]] = []  # the place comes first
         self.done = 0
         self._lock = threading.Lock()
 
@@ -99,11 +99,11 @@ class Search:
                         raise
                     with self._lock:
                         where = f"fold {fold + 1}, alpha={self.alphas[done]:.3g}, {_named(combination)}"
-                        self.failures.append((where, error))
+                        self.failures.append(((fold, c, done), where, error))
                     done += 1
 
     def _report_failures(self, total: int) -> None:
-        where, error = min(self.failures, key=lambda failure: failure[0])
+        _, where, error = min(self.failures, key=lambda failure: failure[0])
         if len(self.failures) == total:
             raise error
         warnings.warn(
@@ -126,7 +126,10 @@ class Search:
         """The best mean score, or the largest alpha within one standard error of it, for the same combination."""
         mean = self.scores.mean(axis=2)
         if np.isnan(mean).all():
-            raise ValueError(f"scoring={scoring!r} gives nan in at least one fold for every alpha and l2")
+            raise ValueError(
+                f"scoring={scoring!r} gives nan in at least one fold for every combination of strengths: use a scorer "
+                "that is defined on the held-out rows of each fold, or fewer folds"
+            )
         mean = np.where(np.isnan(mean), -np.inf, mean)
         row, column = (int(i) for i in np.unravel_index(np.argmax(mean), mean.shape))
         if rule == "1se":

@@ -62,7 +62,7 @@ __all__ = [
     "is_auto",
 ]
 
-MOST_FEATURES = 2000  # on workers: with more, batch ADMM's d x d matrix costs more than stochastic epochs
+MOST_FEATURES = 2000  # with more, a dense d x d matrix costs more than passes over the rows
 # Rows a feature above which ALM is faster than IPM, measured at 100 to 1,000 features. If the loss has kinks, few rows
 # have curvature, so that ALM's matrix is much cheaper than IPM's. With the squared loss IPM computes X'X once, and is
 # as fast with any number of rows.
