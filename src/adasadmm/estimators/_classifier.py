@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from .. import distributed, losses
+from .. import losses
 from ..checkpoints import Checkpoint
 from ..losses import Logistic, Multinomial
 from ..registry import CLASSIFICATION_LOSSES
@@ -29,7 +29,7 @@ from ._callbacks import with_callbacks
 from ._gate import rows_and_labels, two_classes
 from ._parameters import LossAmong
 from ._partial import partial_fit
-from ._rows import is_loaded, load
+from ._rows import is_loaded, load, source_of
 from ._scoring import accuracy
 from ._targets import CodeOf, SignOf, SignsOf, WeightOfClass
 from ._types import MatrixLike, PerRow, RowsLike, ValidRows
@@ -91,12 +91,9 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         self : estimator
             The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
-        if distributed.is_dask(X):
-            X, y, sample_weight, offset = distributed.source_of(X, y, sample_weight, offset), None, None, None
-        if isinstance(X, Source):
-            if any(given is not None for given in (y, sample_weight, offset)):
-                raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
-            return self._fit_source(X, checkpoint, resume)
+        source = source_of(X, y, sample_weight, offset)
+        if source is not None:
+            return self._fit_source(source, checkpoint, resume)
         self.__dict__.pop("_place", None)
         rows, labels = rows_and_labels(self, X, y)
         self.classes_ = two_classes(labels, "y")

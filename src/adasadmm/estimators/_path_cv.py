@@ -14,7 +14,6 @@ from sklearn.metrics import check_scoring
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from .. import distributed
 from .._core.threads import one_blas_thread
 from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, as_rows
@@ -26,7 +25,7 @@ from . import _fitting
 from ._base import LinearModel
 from ._judged import JudgedPath, by_function
 from ._responses import of_column
-from ._rows import load_for_search
+from ._rows import load_for_search, source_of
 from ._search import Combination, Search, Selected, admitted, folds_of, parameters, ranks, selected
 from ._structure import Structure
 from ._types import Folds, MatrixLike, PerRow, RowsLike, ScoringLike, ValidRows
@@ -142,13 +141,8 @@ class PathCV(JudgedPath, LinearModel):
         """
         if checkpoint is not None or resume:
             raise ValueError("a cross-validated search keeps no checkpoints: use one in the fit of the plain estimator")
-        source = None
-        if distributed.is_dask(X):
-            X, y, sample_weight, offset = distributed.source_of(X, y, sample_weight, offset), None, None, None
-        if isinstance(X, Source):
-            if any(given is not None for given in (y, sample_weight, offset)):
-                raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
-            source = X
+        source = source_of(X, y, sample_weight, offset)
+        if source is not None:
             column = groups if isinstance(groups, str) else None
             X, y, sample_weight, offset, pieces = load_for_search(source, column)
             self._whole_groups = column is not None or (groups is None and len(source) > 1)

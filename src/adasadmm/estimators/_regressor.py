@@ -12,11 +12,10 @@ from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from .. import distributed
 from ..checkpoints import Checkpoint
 from ..losses import Gamma, Tweedie, has_log_link
 from ..registry import REGRESSION_LOSSES
-from ..sources import Source, SourceError
+from ..sources import SourceError
 from ..sources._held_out import split
 from . import _fitting, _predicting
 from ._base import LinearModel, all_or_nothing
@@ -25,7 +24,7 @@ from ._gate import rows_alone, rows_and_numbers
 from ._parameters import LossAmong
 from ._partial import partial_fit
 from ._responses import as_offsets, as_responses, mean_score
-from ._rows import is_loaded, load
+from ._rows import is_loaded, load, source_of
 from ._scoring import r2
 from ._types import MatrixLike, PerRow, RowsLike, ValidRows
 from ._validation import HeldOutSource, as_numbers
@@ -86,24 +85,21 @@ class LinearRegressor(RegressorMixin, LinearModel):
         self : estimator
             The fitted estimator. If fitting fails or is interrupted, the estimator stays as it was before.
         """
-        if distributed.is_dask(X):
-            X, y, sample_weight, offset = distributed.source_of(X, y, sample_weight, offset), None, None, None
-        if isinstance(X, Source):
-            if any(given is not None for given in (y, sample_weight, offset)):
-                raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
+        source = source_of(X, y, sample_weight, offset)
+        if source is not None:
             self._outputs = None  # a source has one response; an earlier y may have had several
-            learnt, held_out = split(X, self.validation_fraction)
+            learnt, held_out = split(source, self.validation_fraction)
             self._watch(learnt)
-            self._know_features(X)
-            if not is_loaded(self, X):
+            self._know_features(source)
+            if not is_loaded(self, source):
                 judged = None if held_out is None else HeldOutSource(held_out, [as_numbers])
                 self._fit(learnt, [learnt], PerRow(), checkpoint, resume, judged)
                 return self
-            loaded = load(X)
+            loaded = load(source)
             try:
                 target = as_numbers(loaded.y)
             except ValueError as error:
-                raise SourceError(f"{X!r}: the targets must hold numbers: {error}") from None
+                raise SourceError(f"{source!r}: the targets must hold numbers: {error}") from None
             per_row = self._per_row(loaded.X, loaded.weight, loaded.offset)
             self._fit(loaded.X, [target], per_row, checkpoint, resume)
             return self

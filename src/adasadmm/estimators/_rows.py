@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from .. import distributed
 from .._core import machine
 from ..linalg.matrices import plain
 from ..paths.choice import is_auto
@@ -16,7 +17,7 @@ from ..registry import SOLVERS, Tuning
 from ..sources import RawBlock, Source, SourceError
 from ._types import SolverLike, ValidRows
 
-__all__ = ["Loaded", "Place", "always_streams", "is_loaded", "load", "load_for_search", "place_of"]
+__all__ = ["Loaded", "Place", "always_streams", "is_loaded", "load", "load_for_search", "place_of", "source_of"]
 
 SHARE = 0.25  # of the machine's memory: X, and as much again for each of the few arrays that a solver makes from it
 UNKNOWN = 2.0**29  # bytes, where the system does not say how much memory it has
@@ -45,6 +46,17 @@ class Loaded(NamedTuple):
     weight: np.ndarray | None
     offset: np.ndarray | None
     group: np.ndarray
+
+
+def source_of(X: Any, y: Any, sample_weight: Any, offset: Any) -> Source | None:
+    """The source of rows that are not given as arrays: X itself, or Dask collections; None for arrays."""
+    if distributed.is_dask(X):
+        return distributed.source_of(X, y, sample_weight, offset)
+    if not isinstance(X, Source):
+        return None
+    if any(given is not None for given in (y, sample_weight, offset)):
+        raise ValueError("y, sample_weight and offset must be None if X is a source, which contains them")
+    return X
 
 
 def is_loaded(model: LinearFunction, source: Source) -> bool:
