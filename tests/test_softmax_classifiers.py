@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
 
 from adasadmm import (
     GraphGuidedClassifier,
@@ -22,6 +23,7 @@ from adasadmm import (
     save_model,
     sources,
 )
+from adasadmm.cli import main
 from adasadmm.losses import Multinomial
 
 LOSS = Multinomial(4)
@@ -67,6 +69,34 @@ def test_logistic_means_multinomial_with_more_than_two_classes(flowers):
 
 
 LOGISTIC = ("logistic", "multinomial")
+
+
+def test_two_classes_have_one_score_as_in_scikit_learn(flowers, tmp_path):
+    """The score of the second class less that of the first; tools of scikit-learn accept nothing else."""
+    X, y = flowers[0], np.where(flowers[1] == "virginica", "yes", "no")
+    softmax, binary = (
+        GraphGuidedClassifier("chain", loss=loss, alpha=0.01, l2=l2, tol=1e-8).fit(X, y)
+        for loss, l2 in (("multinomial", 0.02), ("logistic", 0.01))  # half of the difference for each class
+    )
+    np.testing.assert_allclose(softmax.decision_function(X), binary.decision_function(X), rtol=1e-3)
+    np.testing.assert_allclose(softmax.predict_proba(X), binary.predict_proba(X), atol=1e-4)
+    assert (softmax.predict(X) == binary.predict(X)).all()
+    assert get_scorer("roc_auc")(softmax, X, y) == get_scorer("roc_auc")(binary, X, y)
+    assert softmax.predict(np.zeros((1, 4)), offset=[-softmax.intercept_]) == softmax.classes_[1]  # a score of 0
+    np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="a,b,c,d", comments="")
+    save_model(softmax, tmp_path / "m.skops")
+    assert main(["predict", str(tmp_path / "m.skops"), str(tmp_path / "rows.csv"), "--out", str(tmp_path / "p")]) == 0
+    lines = [line.split(",") for line in (tmp_path / "p").read_text().splitlines()]
+    assert lines[0] == ["prediction", "score_yes"] and {len(line) for line in lines} == {2}
+
+
+def test_small_probabilities_of_two_classes_are_not_rounded_to_0(flowers):
+    X, y = flowers[0], flowers[1] == "virginica"
+    model = GraphGuidedClassifier("chain", loss="logistic", alpha=0.01).fit(X, y)
+    far = 20.0 * np.outer([1.0, -1.0], X[0])  # one of each class
+    scores = model.decision_function(far)
+    assert (np.abs(scores) > 40.0).all() and scores.prod() < 0.0
+    np.testing.assert_allclose(model.predict_log_proba(far).min(axis=1), -np.abs(scores), rtol=1e-12)
 
 
 def test_a_joint_penalty_fuses_features_for_all_classes_or_none(flowers):

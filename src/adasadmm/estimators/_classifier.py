@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -253,10 +253,13 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         Returns
         -------
         ndarray of shape (n,) or (n, n_classes)
-            For two classes the score of the second one, otherwise a column for each class.
+            For two classes the score of the second one, less that of the first if it has one, as with the multinomial
+            loss; otherwise a column for each class.
         """
         scores = _predicting.scores(self, X, offset)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        if len(self.classes_) > 2:
+            return scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
 
     def predict(self, X: RowsLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
         """Predict the class of each row.
@@ -288,13 +291,12 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         Returns
         -------
         ndarray of shape (n, n_classes)
-            The softmax of the scores; the logistic function of the score, if there is one score for two classes.
+            The softmax of the scores; for two classes, the logistic function of their score.
         """
         scores = self.decision_function(X, offset)
         if scores.ndim == 2:
             return softmax(scores, axis=1)
-        positive = 1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0)))
-        return np.column_stack([1.0 - positive, positive])
+        return expit(np.column_stack([-scores, scores]))
 
     @available_if(lambda self: _has_probabilities(self))
     def predict_log_proba(self, X: RowsLike, offset: npt.ArrayLike | None = None) -> np.ndarray:
@@ -342,7 +344,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         coef, intercept = self._dense_coef().copy(), self.intercept_.copy()
         if len(self.classes_) == 2 and len(coef) == 2:  # scikit-learn has one function for two classes
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
-        elif len(self.classes_) == 2 and intercept[0] == 0.0:
+        if len(self.classes_) == 2 and intercept[0] == 0.0:
             # scikit-learn predicts the first class for a score of 0, which an empty row has.
             intercept[0] = np.finfo(np.float32).tiny
         plain.classes_ = self.classes_
