@@ -49,6 +49,7 @@ def test_repeated_rows_are_a_kronecker_product(make):
     np.testing.assert_allclose(pull, full.T @ s, atol=1e-14)
     np.testing.assert_allclose(products.gram(M, weights), full.T @ (weights[:, None] * full), atol=1e-13)
     np.testing.assert_allclose(products.gram_diagonal(M, weights), weights @ full**2, atol=1e-13)
+    np.testing.assert_allclose(products.column_sums(M, weights, 1), weights @ np.abs(full), atol=1e-13)
     np.testing.assert_allclose(products.gram_product(M, weights, w), full.T @ (weights * (full @ w)), atol=1e-13)
     np.testing.assert_allclose(sp.csr_array(matrices.plain(M)).toarray(), full)
     np.testing.assert_allclose(matrices.dense_block(M, slice(4, 11)), full[4:11])

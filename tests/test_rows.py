@@ -66,3 +66,4 @@ def test_products_and_gram(matrix):
     wanted = array.T @ (weights[:, None] * array)
     np.testing.assert_allclose(products.gram(M, weights), wanted, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(products.gram_diagonal(M, weights), np.diag(wanted), rtol=1e-12)
+    np.testing.assert_allclose(products.column_sums(M, weights, 1), weights @ np.abs(array), rtol=1e-12)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from . import losses, penalties
 from ._core.jit import unwrapped
-from .linalg import matrices, products, selections
+from .linalg import matrices, products
 from .linalg.coupling import Groups
 from .linalg.matrices import CSR, as_csr, as_vector, to_scipy
 from .linalg.systems import System, system_for
@@ -331,5 +331,5 @@ class Problem(LossOverRows, Constraint):
     @functools.cached_property
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean of ``c_i |x_ij|`` and the sum of ``|A_kj|`` for each column j."""
-        products.transposed_product(selections.absolute(self.rows.X), self.rows.c / self.n, of_rows := np.empty(self.d))
+        of_rows = products.column_sums(self.rows.X, self.rows.c / self.n, 1)
         return of_rows, np.asarray(abs(to_scipy(self.A)).sum(axis=0)).reshape(-1)

@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import is_registered, unwrapped
+from ..linalg.matrices import is_streamed
 from ..problem import Problem
 from . import diagonal
 from .domains import ROUNDING, Bounds, bounds_of, inside, into_domain, largest_scale, least
@@ -77,8 +78,10 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
         return Dual(-math.inf, math.nan, NO_DUAL_POINT)
     q = data_pull(problem, s) - problem.times_A_transposed(theta)
     residual = float(np.linalg.norm(q + problem.gamma * w))
-    # A weak ridge, relative to the squares of its column, would turn a rounding error of q into a large gap.
-    q[np.abs(q) <= np.where(unbounded, ROUNDING, ULPS) * sizes(problem, s, theta)] = 0.0
+    # A weak ridge, relative to the squares of its column, would turn a rounding error of q into a large gap. The sizes
+    # cost a pass over rows that are read again for each product.
+    if unbounded.any() or not is_streamed(problem.rows.X):
+        q[np.abs(q) <= np.where(unbounded, ROUNDING, ULPS) * sizes(problem, s, theta)] = 0.0
     if lacking(q, bounds.lower, bounds.upper)[unbounded].any():  # the repair failed: 0 is a weak dual point
         s, theta, q = np.zeros_like(s), np.zeros_like(theta), np.zeros_like(q)
     conjugates = losses.mean_conjugate(problem.loss, s, problem.rows.y, problem.rows.c)

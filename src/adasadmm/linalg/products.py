@@ -36,6 +36,7 @@ from .selections import taken
 
 __all__ = [
     "add_lower_gram",
+    "column_sums",
     "gram",
     "gram_diagonal",
     "gram_product",
@@ -304,24 +305,34 @@ def add_squares(M: CSR, weights: np.ndarray, out: np.ndarray) -> None:
 
 def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
     """``sum_i weights_i M_ij^2`` for each column j."""
+    return column_sums(M, weights, 2)
+
+
+def column_sums(M: Rows, weights: np.ndarray, power: int) -> np.ndarray:
+    """``sum_i weights_i |M_ij|^power`` for each column j; the power is 1 or 2."""
     if is_streamed(M):
-        return sum(part for _, part in each_block(M, gram_diagonal, weights))  # type: ignore
+        return sum(part for _, part in each_block(M, partial(column_sums, power=power), weights))  # type: ignore
     if isinstance(M, Repeated):
         of_entries = np.einsum("iaa->ia", weights) if weights.ndim == 3 else weights.reshape(-1, M.times)
-        of_outputs = [gram_diagonal(M.rows, np.ascontiguousarray(column)) for column in of_entries.T]
+        of_outputs = [column_sums(M.rows, np.ascontiguousarray(column), power) for column in of_entries.T]
         return np.stack(of_outputs, axis=1).reshape(-1)
     if isinstance(M, WithIntercept):
-        return np.append(gram_diagonal(M.rows, weights), weights.sum())
-    if not isinstance(M, Dense):
-        total = np.zeros(M.shape[1])
-        add_squares(M, weights, total)
+        return np.append(column_sums(M.rows, weights, power), weights.sum())
+    total = np.zeros(M.shape[1])
+    if isinstance(M, CSR):
+        if power == 2:
+            add_squares(M, weights, total)
+        else:
+            transposed_product(M._replace(data=np.abs(M.data)), weights, total)
         return total
+    assert isinstance(M, Dense)
 
     def of_piece(piece: slice) -> np.ndarray:
-        total = np.zeros(M.shape[1])
-        for rows in blocks_of(M, piece):  # squaring all of X at once would need a second pass over memory
-            total += weights[rows] @ M.values[rows] ** 2
-        return total
+        part = np.zeros_like(total)
+        for rows in blocks_of(M, piece):  # a power of all of X at once would need a second pass over memory
+            entries = M.values[rows]
+            part += weights[rows] @ (entries**2 if power == 2 else np.abs(entries))
+        return part
 
     return sum(side_by_side(of_piece, pieces(M)))  # type: ignore[return-value]
 

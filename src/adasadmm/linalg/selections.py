@@ -1,4 +1,4 @@
-"""Matrices of rows made from others: some of their rows or columns, several of them stacked, absolute values."""
+"""Matrices of rows made from others: some of their rows or columns, or several of them stacked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .matrices import (
     to_scipy,
 )
 
-__all__ = ["absolute", "columns", "combined_columns", "head", "stacked", "taken", "widened"]
+__all__ = ["columns", "combined_columns", "head", "stacked", "taken", "widened"]
 
 
 def taken(M: Rows, rows: np.ndarray) -> Rows:
@@ -115,14 +115,3 @@ def combined_columns(M: Rows, weights: sp.csr_array) -> Rows:
     if isinstance(M, Dense):
         return Dense(np.ascontiguousarray((weights.T @ M.values.T).T))
     return as_csr(to_scipy(M) @ weights, "rows")
-
-
-def absolute(M: Rows) -> Rows:
-    """The matrix of absolute values."""
-    if isinstance(M, WithIntercept):
-        return WithIntercept(absolute(M.rows))
-    if isinstance(M, Repeated):
-        return Repeated(absolute(M.rows), M.times)
-    if isinstance(M, Streamed):
-        return M.mapped(absolute, M.shape[1])
-    return Dense(np.abs(M.values)) if isinstance(M, Dense) else M._replace(data=np.abs(M.data))
