@@ -206,7 +206,7 @@ def test_balanced_forces_need_the_least_factor_of_the_capacities(kind, strength)
     graph, slope = graph_of(as_csr(KINDS[kind], "A"), None), derivatives(kind)
     forces, m = forces_on(graph), KINDS[kind].shape[0]
     assert isinstance(forces, ForestForces if kind in ("chain", "lasso", "forest") else FlowForces)
-    capacity = strength * graph.weight
+    capacity = strength * graph.limit
     inside, _ = forces.inside(slope, capacity, np.zeros(m))
     assert (np.abs(inside) <= capacity).all()
     found, scale = forces.balanced(slope, capacity, lambda scale: True)
@@ -224,7 +224,7 @@ def test_edges_open_along_a_direction_of_descent(kind):
     graph, slope = graph_of(as_csr(KINDS[kind], "A"), None), derivatives(kind)
     congestion = least_congestion(A, slope, np.ones(A.shape[0]))
     for strength in (0.5 * congestion, 0.9 * congestion, 1.1 * congestion):
-        _, opened = forces_on(graph).inside(slope, strength * graph.weight, np.zeros(A.shape[0]))
+        _, opened = forces_on(graph).inside(slope, strength * graph.limit, np.zeros(A.shape[0]))
         assert opened.any() == (strength < congestion)
         if opened.any():
             u, v = cp.Variable(D), cp.Variable(A.shape[0])

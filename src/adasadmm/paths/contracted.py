@@ -65,7 +65,7 @@ class Contracting:
     def result(self, problem: Problem, tol: float) -> Result | None:
         """The result at the strength of this problem; None if that takes too many clusters or rounds."""
         nu = problem.penalty.nu
-        capacity = nu * self.graph.weight
+        capacity = nu * self.graph.limit
         if not capacity.all():
             return None
         if len(self.history) == 2:
@@ -76,9 +76,10 @@ class Contracting:
                 return None
             before, value = value, problem.objective(self.w)
             slopes = duality.slopes(problem, problem.last_products.of(self.w))
-            of_nodes = duality.data_pull(problem, slopes) + problem.gamma * self.w
+            pull = duality.data_pull(problem, slopes)
+            of_nodes = pull + problem.gamma * self.w
             inside, opened = self.forces.inside(of_nodes, capacity, self.sign)
-            found = self._certified(problem, slopes, of_nodes, inside, tol)
+            found = self._certified(problem, (slopes, pull), inside, tol)
             if found is not None and found[0].relative_gap <= tol:
                 self.history = [*self.history[-1:], (nu, of_nodes)]
                 return self._result(problem, *found, number)
@@ -139,9 +140,9 @@ class Contracting:
         return Edges(*np.divmod(pairs, number + 1), np.bincount(place, capacity[apart], len(pairs)), sign[at])
 
     def _length(self, problem: Problem, of_rows: tuple[np.ndarray, np.ndarray], move: np.ndarray) -> float:
-        """The longest of the steps 1, 1/2, 1/4, ... that does not raise the objective, of which a model may be one."""
+        """The longest of the steps 1, 1/2, 1/4, ... that does not raise the objective."""
         if isinstance(unwrapped(problem.loss), losses.Squared):
-            return 1.0
+            return 1.0  # the model is the objective
         (z, Xp), (_, y, c) = of_rows, problem.rows
 
         def objective(length: float) -> float:
@@ -159,13 +160,17 @@ class Contracting:
     # --- the result --------------------------------------------------------------------------------------------------
 
     def _certified(
-        self, problem: Problem, slopes: np.ndarray, of_nodes: np.ndarray, inside: np.ndarray, tol: float
+        self, problem: Problem, of_rows: tuple[np.ndarray, np.ndarray], inside: np.ndarray, tol: float
     ) -> tuple[Certificate, np.ndarray] | None:
         """Return the certificate of the point, and its multipliers, if its gap may be below ``tol``.
+
+        ``of_rows`` holds the slopes of the losses, and their pull ``X'(c s)/n``.
 
         With a ridge, forces within their capacities may leave some derivatives out of balance. Without one, or if that
         costs too much, slopes and balanced forces are scaled together until no force exceeds its capacity.
         """
+        slopes, pull = of_rows
+        of_nodes = pull + problem.gamma * self.w
         primal, penalised = problem.objective(self.w), problem.gamma > 0.0
 
         def gap(scale: float, excess: np.ndarray | float = 0.0) -> float:
@@ -176,14 +181,13 @@ class Contracting:
             )
 
         def certified(forces: np.ndarray, scale: float) -> tuple[Certificate, np.ndarray]:
-            theta, weight = scale * self.graph.multipliers(forces, problem.m), problem.rows.c
-            pull = scale * (of_nodes - problem.gamma * self.w)
-            problem.last_X_transposed.remember(weight * (scale * slopes) / problem.n, pull)
-            return certify(problem, self.w, problem.times_A(self.w), scale * slopes, theta), theta
+            theta, scaled = scale * self.graph.multipliers(forces, problem.m), scale * slopes
+            problem.last_X_transposed.remember(problem.rows.c * scaled / problem.n, scale * pull)
+            return certify(problem, self.w, problem.times_A(self.w), scaled, theta), theta
 
         if self.ridged and gap(1.0, of_nodes - self.graph.pull(inside)[:-1]) <= tol:
             return certified(inside, 1.0)
-        found = self.forces.balanced(of_nodes, problem.penalty.nu * self.graph.weight, lambda scale: gap(scale) <= tol)
+        found = self.forces.balanced(of_nodes, problem.penalty.nu * self.graph.limit, lambda scale: gap(scale) <= tol)
         return None if found is None else certified(*found)
 
     def _result(self, problem: Problem, found: Certificate, theta: np.ndarray, rounds: int) -> Result:

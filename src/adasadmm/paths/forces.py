@@ -32,11 +32,11 @@ __all__ = ["Forces", "Graph", "forces_on", "graph_of"]
 VIOLATED = 1e-9  # of its capacity, or of the derivatives: a force, or an excess, beyond that splits a cluster
 ROUNDING = 1e-13
 MOST_CUTS = 30
-MOST_EDGES = 8  # for each node: with more, flows take longer than other methods
+MOST_EDGES = 50  # for each node: with more, as in large cliques, flows take longer than other methods
 
 
 class Graph(NamedTuple):
-    """Edge k is row ``rows_k`` of A, which is ``entry_k (w_first - w_second)`` and has a capacity of ``weight_k nu``.
+    """Edge k is row ``rows_k`` of A, which is ``entry_k (w_first - w_second)`` and has a capacity of ``nu limit_k``.
 
     The node ``d`` is the ground, whose w is 0. Rows without an entry or with the weight 0 are no edges.
     """
@@ -45,7 +45,7 @@ class Graph(NamedTuple):
     second: np.ndarray
     rows: np.ndarray
     entry: np.ndarray
-    weight: np.ndarray
+    limit: np.ndarray
     d: int
 
     def differences(self, w: np.ndarray) -> np.ndarray:
@@ -95,21 +95,11 @@ class Forces(Protocol):
 
 def forces_on(graph: Graph) -> Forces | None:
     """The forces of a graph; None if it has too many edges."""
-    arcs, of_edge = arcs_of(
-        Ends(graph.first, graph.second, graph.weight), np.zeros(len(graph.rows)), np.zeros(graph.d + 1)
-    )
+    arcs, of_edge = arcs_of(graph, np.zeros(len(graph.rows)), np.zeros(graph.d + 1))
     tree = tree_of(arcs, of_edge)
     if np.count_nonzero(tree.edge >= 0) == len(graph.rows):
         return ForestForces(graph, tree)
     return FlowForces(graph, tree.root, arcs, of_edge) if len(graph.rows) <= MOST_EDGES * graph.d else None
-
-
-class Ends(NamedTuple):
-    """The edges, in the form of `arcs_of`."""
-
-    first: np.ndarray
-    second: np.ndarray
-    limit: np.ndarray
 
 
 # --- forests ---------------------------------------------------------------------------------------------------------
