@@ -107,7 +107,7 @@ def test_along_chains_dual_ascent_is_the_first_for_large_sparse_data_unless_the_
 def test_the_model_says_which_solver_ran_and_why():
     X, y = numbers(40, 3)
     model = GraphGuidedRegressor("chain").fit(X, y)
-    assert isinstance(model.solver_, IPM) and model.solver_reason_.startswith("40 rows and 4 features make a small")
+    assert isinstance(model.solver_, IPM) and model.solver_reason_.startswith("40 rows and 4 coefficients make a small")
     assert f"solver: IPM, because {model.solver_reason_}" in model.summary()
     given = GraphGuidedRegressor("chain", solver="admm").fit(X, y)
     assert given.solver_reason_ == "it was given"

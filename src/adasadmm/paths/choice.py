@@ -188,8 +188,8 @@ def choices(problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterat
 
 def _on_workers(problem: Problem, tuning: Tuning) -> Choice:
     if problem.d <= MOST_FEATURES and is_registered(losses.prox, problem.loss):
-        return Choice(SOLVERS["admm"](tuning), f"the rows are on workers and {problem.d} features are few")
-    return Choice(SOLVERS["ada-diag"](tuning), f"the rows are on workers, with {problem.d} features")
+        return Choice(SOLVERS["admm"](tuning), f"the rows are on workers and {problem.d} coefficients are few")
+    return Choice(SOLVERS["ada-diag"](tuning), f"the rows are on workers, with {problem.d} coefficients")
 
 
 def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
@@ -198,7 +198,7 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
         yield from _of_vectors(problem)
         yield Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")
         return
-    shape = f"{problem.n} rows and {problem.d} features"
+    shape = f"{problem.n} rows and {problem.d} coefficients"
     smooth = is_registered(losses.curvature, problem.loss) or is_registered(losses.second, problem.loss)
     yield from (Choice(*choice) for choice in (*DIRECT, *THRESHOLDED))
     if not is_registered(losses.prox, problem.loss) and not smooth:
@@ -210,7 +210,7 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     if problem.n > many and not isinstance(problem.loss, losses.Squared) and not _is_cheap_for_ipm(problem):
         if problem.d > MOST_FEATURES:
             yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")
-        yield Choice(ALM(), f"{problem.n} rows are many more than {problem.d} features")
+        yield Choice(ALM(), f"{problem.n} rows are many more than {problem.d} coefficients")
         yield Choice(IPM(), "ALM missed tol")
         return
     system = problem.system
@@ -232,7 +232,7 @@ def _of_vectors(problem: Problem) -> list[Choice]:
     n, d = problem.n / k, problem.d / k
     newton = NEWTON_STEPS * (k * k / 2.0 * n * d * d + INNER_STEPS * problem.d**3 / 6.0)
     admm = n * d * d / 2.0 + ADMM_STEPS * (2.0 * pass_cost(problem.rows.X) + PROX * problem.n + d * d * k)
-    shape = f"{problem.terms} rows, {d:.0f} features and {k} outputs"
+    shape = f"{problem.terms} rows, {d:.0f} coefficients and {k} outputs"
     found = [
         Choice(ProximalNewton(), f"{shape} make a small Newton system"),
         Choice(ADMM(), f"{shape} take one factorisation and many cheap passes"),
