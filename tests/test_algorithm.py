@@ -68,16 +68,13 @@ def whole_product():
 IN_STACK = {"weighted-group", "non-negative", "box", "zero"}  # which also ends each stack
 
 
-each_case = pytest.mark.parametrize("case", COVERING, ids=str)
-
-
 def slow_to_compile(case):
-    """Cases of ten seconds and more; without the compiler the whole product is tested."""
-    heavy = case.metric in ("full", "own") or (case.metric == "lagging" and case.w_step == "exact")
-    heavy = heavy or case.penalty in ("simplex", "stack")
+    """Cases that take long to compile; without the compiler the whole product is tested."""
+    heavy = case.metric in ("full", "own", "lagging") or case.penalty in ("simplex", "stack")
     return pytest.param(case, marks=pytest.mark.slow) if heavy and not INTERPRETED else case
 
 
+each_case = pytest.mark.parametrize("case", [*map(slow_to_compile, COVERING)], ids=str)
 EVERY_CASE = [*map(slow_to_compile, COVERING), *(whole_product() if INTERPRETED else ())]
 
 

@@ -177,7 +177,7 @@ def test_any_strength_of_a_linear_trend(strength):
         np.testing.assert_allclose(result.w, line, atol=1e-7)
 
 
-@pytest.mark.parametrize("order", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("order", [1, *(pytest.param(order, marks=pytest.mark.slow) for order in (2, 3))])
 def test_trends_at_random_times(order):
     rng = np.random.default_rng(order)
     t = np.cumsum(rng.exponential(size=300))
@@ -188,6 +188,7 @@ def test_trends_at_random_times(order):
     assert 0 < len(model.change_points_) < 60
 
 
+@pytest.mark.slow
 def test_a_gap_that_rounding_errors_leave_is_explained():
     rng = np.random.default_rng(0)
     n = 200

@@ -158,6 +158,7 @@ def test_a_null_model_outside_a_set_is_no_replacement():
     assert null_unless_better(problem, bad, has_intercept=False) is bad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l2", [0.0, 1e-3])
 @pytest.mark.parametrize("upper", [np.inf, 100.0])
 def test_fused_and_bounded_coefficients_reach_the_optimum(l2, upper):
