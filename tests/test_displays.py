@@ -148,6 +148,10 @@ def test_degrees_of_freedom_are_on_the_upper_axis():
         assert float(text.get_text()) == df[np.argmin(np.abs(display.alphas - where))]
 
 
+def test_a_loss_without_degrees_of_freedom_has_no_upper_axis():
+    assert not invented_path(5, df=np.full(9, np.nan)).plot().ax_.child_axes
+
+
 def test_coefficients_without_a_graph_are_clustered_by_their_values():
     display = PathDisplay(
         np.array([1.0, 0.1]), np.array([[2.0, 2.0, 0.0], [3.0, 2.5, 0.5]]), np.zeros((2, 3)), 1.0

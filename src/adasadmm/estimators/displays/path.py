@@ -278,7 +278,7 @@ class PathDisplay:
 
     def _top_axis(self, ax: Axes) -> None:
         """The degrees of freedom at some of the alphas."""
-        if self.df is None:
+        if self.df is None or np.isnan(self.df).all():  # the loss is no likelihood
             return
         from matplotlib.ticker import NullLocator
 
