@@ -61,6 +61,11 @@ COVERING = [
     ("asvrg", Case("logistic", "l1", layout="csr", A="graph", batch_size=3)),
     ("asvrg", Case("huber", "elastic-net", w_set=BALL, B="orthogonal", weights=True)),
 ]
+SLOW_TO_COMPILE = () if INTERPRETED else ("poisson", "huber")
+EVERY_CASE = [
+    pytest.param(name, case, marks=pytest.mark.slow) if case.loss in SLOW_TO_COMPILE else (name, case)
+    for name, case in COVERING
+]
 some = pytest.mark.parametrize("name, case", COVERING[:1] + COVERING[4:5], ids=str)
 
 
@@ -86,7 +91,7 @@ def run(name, case, samples=VISITS, beta="auto", problem=None, **options):
     return solve(problem or case.problem, solver, samples=samples, tol=0.0, trace_every=100.0, **options)
 
 
-@pytest.mark.parametrize("name, case", [*COVERING, *(whole_product() if INTERPRETED else ())], ids=str)
+@pytest.mark.parametrize("name, case", [*EVERY_CASE, *(whole_product() if INTERPRETED else ())], ids=str)
 def test_run_is_that_of_the_oracle(uncertified, name, case):
     """Over 8 epochs, with four changes of eta and beta, and the means that depend on them."""
     case = constraint_terms(case)

@@ -135,6 +135,7 @@ def press_ctrl_c(process, folder):
     return said, said["at"] - pressed
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_ctrl_c_gives_back_the_prompt_with_the_checkpoint_written(tmp_path):
     long = {"ada-diag": 100_000, "admm": 1_000_000, "auto": 1_000_000}
