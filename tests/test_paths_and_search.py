@@ -3,6 +3,7 @@
 import itertools
 import pickle
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +39,7 @@ from adasadmm import (
     TrendFilterCV,
     graphs,
     load_model,
+    losses,
     path,
     save_model,
     solve,
@@ -372,6 +374,27 @@ def test_an_interrupted_search_keeps_its_scores(monkeypatch):
     assert np.isfinite(model.cv_results_["split0_test_score"]).all()
     assert np.isnan(model.cv_results_["split2_test_score"]).all()
     assert not hasattr(model, "coef_")
+
+
+class OnlySlope(NamedTuple):
+    """A loss of one's own that no solver over all rows takes."""
+
+
+@losses.value.register(OnlySlope)
+def only_slope_value(loss, z, y):
+    return abs(z - y)
+
+
+@losses.slope.register(OnlySlope)
+def only_slope_slope(loss, z, y):
+    return 1.0 if z > y else -1.0
+
+
+def test_a_loss_without_a_prox_needs_given_strengths():
+    X, y = regression(13)
+    problem = Problem(X, y, loss=OnlySlope(), penalty=L1(1.0), A=graphs.difference(8))
+    with pytest.raises(TypeError, match=r"ADMM needs losses\.prox for OnlySlope"):
+        alpha_max(problem)
 
 
 def test_what_a_search_cannot_do_is_said():

@@ -93,15 +93,16 @@ def _least_norm(A: sp.csr_array, rest: np.ndarray) -> np.ndarray:
 
 def _solved(problem: Problem) -> Result:
     """The solution without a penalty; its slopes should be accurate, because higher differences sum their errors."""
-    for solver, tol in ((ProximalNewton(), 1e-10), (ALM(), 1e-10), (ADMM(), 1e-6)):
+    found = None
+    for solver in (ProximalNewton(), ALM()):
         try:
             check_fits(solver, problem)
         except (TypeError, ValueError):
             continue
-        result = solve(problem, solver, tol=tol, epochs=100)
-        if result.status is Status.converged:
+        found = solve(problem, solver, tol=1e-10, epochs=100)
+        if found.status is Status.converged:
             break
-    return result
+    return solve(problem, ADMM(), tol=1e-6, epochs=100) if found is None else found
 
 
 def _penalised(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:
