@@ -9,7 +9,7 @@ import numpy as np
 from . import products
 from .matrices import Rows
 
-__all__ = ["LastProducts", "LastTransposedProduct", "frozen", "kept"]
+__all__ = ["LastProducts", "LastTransposedProduct", "UpdatedProduct", "frozen", "kept"]
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -81,6 +81,25 @@ class LastTransposedProduct:
     def remember(self, x: np.ndarray, product: np.ndarray) -> None:
         """Keep the product of a caller that has computed it anyway."""
         self._known = (x.copy(), product)
+
+
+class UpdatedProduct:
+    """``M' x`` for an x of which often only few entries change: only their rows are read then."""
+
+    def __init__(self, M: Rows) -> None:
+        self.M = M
+        self._x, self._product = np.zeros(M.shape[0]), np.zeros(M.shape[1])
+
+    def of(self, x: np.ndarray) -> np.ndarray:
+        """``M' x``; the caller must change neither x nor the product."""
+        change, out = x - self._x, np.empty(self.M.shape[1])
+        if 2 * np.count_nonzero(change) < len(x):
+            products.transposed_product(self.M, change, out)
+            out += self._product
+        else:
+            products.transposed_product(self.M, x, out)
+        self._x, self._product = x, out
+        return out
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

@@ -43,6 +43,7 @@ __all__ = [
     "largest_entry",
     "least_squares",
     "pieces",
+    "pieces_of_rows",
     "product",
     "product_pair",
     "transposed_product",
@@ -186,9 +187,14 @@ def pieces(M: Rows, times: int = 1) -> list[slice]:
     if isinstance(M, Repeated):
         of_rows = pieces(M.rows, times * M.times)
         return [slice(piece.start * M.times, piece.stop * M.times) for piece in of_rows]
-    n, inner = M.shape[0], innermost(M)
+    inner = innermost(M)
     entries = SPARSE_WORK * inner.data.size if isinstance(inner, CSR) else size(inner)
-    if times * entries + ROW_WORK * n <= WORTH_THREADS:
+    return pieces_of_rows(M.shape[0], times * entries)
+
+
+def pieces_of_rows(n: int, other_work: int = 0) -> list[slice]:
+    """The same for work that has a cheap part for each row, and perhaps another part."""
+    if other_work + ROW_WORK * n <= WORTH_THREADS:
         return [slice(0, n)]
     ends = [n * k // PIECES for k in range(PIECES + 1)]
     return [slice(first, last) for first, last in itertools.pairwise(ends)]

@@ -18,7 +18,7 @@ from ..certificates.trace import Result
 from ..linalg.matrices import equal
 from ..problem import Problem
 from ..registry import SOLVERS, Tuning
-from ..solvers import ProximalNewton, Solver
+from ..solvers import Solver
 from .choice import CONTINUED, Attempts, Choice, along_path, gap_of, is_auto
 from .contracted import contracting
 from .exact import with_exact_structure
@@ -27,7 +27,7 @@ from .strength import with_l1_norm, with_strength
 __all__ = ["Solution", "as_strengths", "path", "solutions"]
 
 FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction says little
-FEW_CLUSTERS = Choice(ProximalNewton(), "the solution for another strength shows the clusters, which are few")
+FEW_CLUSTERS = "the solution for another strength shows the clusters, which are few"
 
 
 class Solution(NamedTuple):
@@ -182,7 +182,7 @@ def solutions(
             choices, in_turn = itertools.tee(in_turn)
             solution = _solved(current, choices, effort, functools.partial(start, alpha=alpha))
         else:
-            solution = Solution(current, found, FEW_CLUSTERS, reached=True)
+            solution = Solution(current, found, Choice(found.run.solver, FEW_CLUSTERS), reached=True)
         done = [*done[-1:], (alpha, solution.result)]
         yield solution
 
@@ -217,5 +217,7 @@ def _predicted(problem: Problem, solver: Solver, alpha: float, done: list[tuple[
     if not same or not 0.0 < times <= FARTHEST:
         return last
     run = last.run.fork(problem)
+    if type(run) is not type(last.run) or type(run) is not type(before.run):
+        return last  # one of them was found by clusters, and has no iterates of this solver
     run.extrapolate(last.run, before.run, times)
     return dataclasses.replace(last, run=run)

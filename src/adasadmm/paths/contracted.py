@@ -1,66 +1,85 @@
 """A strength of a path by an active set: Newton steps on the few clusters, or the few coefficients that are not 0.
 
 The rows of A are differences and single coefficients: edges of a graph. With the signs of ``A w`` fixed, and rows in
-which it is 0 joined, the problem is smooth and small. A Newton step solves it; rows that would change their sign are
-joined, and the forces along the edges (`forces`) show which rows to split again. Along a path the active set changes
-little.
+which it is 0 joined, the problem is smooth and small; a loss with kinks is smoothed (`row_terms`). A Newton step solves
+it; rows that would change their sign are joined, and the forces along the edges (`forces`) show which rows to split
+again. Along a path the active set changes little.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import losses
-from .._core.jit import unwrapped
-from .._solve import begin
+from .._core.jit import compiled, unwrapped
 from ..certificates import certify, duality
 from ..certificates.trace import Certificate, Result, Status, Trace
-from ..linalg.joined import joined, summed
-from ..linalg.matrices import Dense, innermost
+from ..linalg.cluster_gram import ClusterGram, cluster_gram
+from ..linalg.joined import joined
+from ..linalg.last_products import UpdatedProduct
 from ..penalties import L1
 from ..problem import Problem
-from ..solvers import ProximalNewton, check_fits
+from ..solvers.base import Point, beyond
+from ..solvers.newton import step_length
 from .forces import Forces, Graph, forces_on, graph_of
+from .found import Found
+from .row_terms import Gap, RowModel, Terms, row_model, unweighted
 from .signed import Edges, minimiser
 
 __all__ = ["Contracting", "contracting"]
 
-MOST_ROWS, MOST_SPARSE_ROWS = 64, 4  # for each feature: beyond, the dense design of the clusters costs too much
 MOST_CLUSTERS = 600
 ROUNDS = 60
-HALVINGS = 30
-ROUNDING = 1e-14
-STALLED = 1e-12  # relative decrease of the objective in a round that opens no row: another one would not help
+FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction of w says little
+STALLED = 1e-13  # relative decrease of the objective in a round that opens no row: another one would not help
+MET = 1e-9  # of its first value, a difference along an edge that counts as 0
 
 
 def contracting(problem: Problem) -> Contracting | None:
     """Return the active-set method for this problem; None if its form does not allow one."""
     if not isinstance(problem.penalty, L1) or problem.B is not None or problem.b.any():
         return None
-    most = MOST_ROWS if isinstance(innermost(problem.rows.X), Dense) else MOST_SPARSE_ROWS
-    if problem.diagonal is not None or problem.outputs > 1 or problem.n > most * problem.d:
-        return None
-    try:
-        check_fits(ProximalNewton(), problem)
-    except (TypeError, ValueError):
-        return None
-    graph = graph_of(problem.A, problem.penalty.weights)
+    rows = None if problem.diagonal is not None or problem.outputs > 1 else row_model(problem)
+    gram = None if rows is None else cluster_gram(problem.rows.X, rows.tolerance)
+    graph = None if gram is None else graph_of(problem.A, problem.penalty.weights)
     forces = None if graph is None else forces_on(graph)
-    return None if graph is None or forces is None else Contracting(problem, graph, forces)
+    if rows is None or gram is None or graph is None or forces is None:
+        return None
+    found = Contracting(problem, graph, forces, rows, gram)
+    return found if found.ridged or rows.is_smooth else None
+
+
+class Solved(NamedTuple):
+    """A strength, and the derivatives of the smooth part, w and ``X w`` there."""
+
+    nu: float
+    of_nodes: np.ndarray
+    w: np.ndarray
+    z: np.ndarray
+
+
+class Step(NamedTuple):
+    """The rows after a Newton step: their slopes, what these pull, and the decrease that the first slope promised."""
+
+    slopes: np.ndarray
+    pull: np.ndarray
+    decrease: float
 
 
 class Contracting:
     """The point at the last strength, the signs of the differences along edges, and the forces."""
 
-    def __init__(self, problem: Problem, graph: Graph, forces: Forces) -> None:
-        self.graph, self.forces = graph, forces
-        self.w, self.sign = np.zeros(problem.d), np.zeros(len(graph.rows))
-        self.label: np.ndarray | None = None
-        self.history: list[tuple[float, np.ndarray]] = []  # the last two strengths, and the derivatives there
+    def __init__(self, problem: Problem, graph: Graph, forces: Forces, rows: RowModel, gram: ClusterGram) -> None:
+        self.graph, self.forces, self.rows, self.gram = graph, forces, rows, gram
+        self.w, self.z, self.sign = np.zeros(problem.d), np.zeros(problem.n), np.zeros(len(graph.rows))
+        self.pull = UpdatedProduct(problem.rows.X)
+        self.history: list[Solved] = []  # at the last two strengths
         penalised = np.union1d(graph.first, graph.second)
         self.ridged = bool(problem.gamma[penalised[penalised < problem.d]].all())
+        self.is_quadratic = isinstance(unwrapped(problem.loss), losses.Squared)
 
     def result(self, problem: Problem, tol: float) -> Result | None:
         """The result at the strength of this problem; None if that takes too many clusters or rounds."""
@@ -69,65 +88,74 @@ class Contracting:
         if not capacity.all():
             return None
         if len(self.history) == 2:
-            self.sign += self.forces.inside(self._predicted(nu), capacity, self.sign)[1]
-        value = np.inf
+            self._predict(nu, capacity)
+        terms = self.rows.begin(problem, self.z)
+        pull = self.pull.of(terms.slopes())
         for number in range(1, ROUNDS + 1):
-            if not self._step(problem, capacity):
+            step = self._step(problem, terms, pull / problem.n, capacity)
+            if step is None:
                 return None
-            before, value = value, problem.objective(self.w)
-            slopes = duality.slopes(problem, problem.last_products.of(self.w))
-            pull = duality.data_pull(problem, slopes)
-            of_nodes = pull + problem.gamma * self.w
+            pull, of_nodes = step.pull, step.pull / problem.n + problem.gamma * self.w
             inside, opened = self.forces.inside(of_nodes, capacity, self.sign)
-            found = self._certified(problem, (slopes, pull), inside, tol)
+            proof = Proof(self, problem, terms, step.slopes, of_nodes)
+            found = proof.certified(inside, tol)
             if found is not None and found[0].relative_gap <= tol:
-                self.history = [*self.history[-1:], (nu, of_nodes)]
-                return self._result(problem, *found, number)
-            if not opened.any() and before - value <= STALLED * abs(value):
-                return None
+                self.history = [*self.history[-1:], Solved(nu, of_nodes, self.w, self.z.copy())]
+                self.rows.keep(problem, step.slopes, proof.gap(inside, tol))
+                return self._result(problem, *found, proof.s, number)
             self.sign += opened
+            renewed = self.rows.renewed(problem, terms, step.slopes, proof.gap(inside, tol))
+            if renewed is not None:
+                terms = renewed
+                pull = self.pull.of(terms.slopes())
+            elif not opened.any() and step.decrease <= STALLED * abs(proof.primal):
+                return None
         return None
 
-    def _predicted(self, nu: float) -> np.ndarray:
-        """The derivatives at another strength, if they change as between the last two."""
-        (one, before), (other, last) = self.history
-        return last + (nu - other) / (other - one) * (last - before) if other != one else last
+    def _predict(self, nu: float, capacity: np.ndarray) -> None:
+        """Open the edges that will carry more than their capacity, if derivatives change as between the last two.
+
+        If a step is expensive, w also moves on. That separates clusters which have just met, until a step joins them
+        again; with kinks w changes too unevenly.
+        """
+        before, last = self.history
+        times = (nu - last.nu) / (last.nu - before.nu) if last.nu != before.nu else 0.0
+        if self.rows.is_smooth and self.gram.has_many_rows and 0.0 < times <= FARTHEST:
+            self.w, self.z = beyond(last.w, before.w, times), beyond(last.z, before.z, times)
+            self.sign = np.sign(self.graph.differences(self.w))
+        of_nodes = beyond(last.of_nodes, before.of_nodes, times)
+        self.sign += self.forces.inside(of_nodes, capacity, self.sign)[1]
 
     # --- the active set ----------------------------------------------------------------------------------------------
 
-    def _step(self, problem: Problem, capacity: np.ndarray) -> bool:
-        """A Newton step with these signs, after which the signs are those of ``A w``; False if clusters are too many.
-
-        If the step to the minimum of the model raises the objective, it is halved.
-        """
+    def _step(self, problem: Problem, terms: Terms, pull: np.ndarray, capacity: np.ndarray) -> Step | None:
+        """A Newton step with these signs, after which the signs are those of ``A w``; None if clusters are too many."""
         label, number = joined(self.graph[:2], np.flatnonzero(self.sign == 0.0), problem.d)
         if number > MOST_CLUSTERS:
-            return False
-        kept, w, n = label >= 0, self.w, problem.n
-        z, slopes, seconds = problem.last_products.of(w), np.empty(n), np.empty(n)
-        _, y, c = problem.rows
-        losses.derivatives(problem.loss, z, y, c / n, slopes, seconds)
-        X, H = self._model(problem, label, number, seconds)
-        gamma, u = np.bincount(label[kept], problem.gamma[kept], number), np.zeros(number)
-        u[label[kept]] = w[kept]
-        best = minimiser(H + np.diag(gamma), H @ u - X.T @ slopes, self._edges(label, number, capacity), u)
-        target, Xp = np.where(kept, np.append(best, 0.0)[label], 0.0), X @ (best - u)
-        length = self._length(problem, (z, Xp), target - w)
-        self.w = target if length == 1.0 else w + length * (target - w)
-        problem.last_products.remember(self.w, z + length * Xp)
-        self.sign = np.sign(self.graph.differences(self.w))
-        return True
+            return None
+        kept, w = label >= 0, self.w
+        of_kept = label[kept]
 
-    def _model(
-        self, problem: Problem, label: np.ndarray, number: int, seconds: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The columns of X summed over clusters, and their Gram matrix with these weights; kept while they serve."""
-        if self.label is None or not np.array_equal(label, self.label):
-            self.label, self.X, self.seconds = label, summed(problem.rows.X, label, number), np.empty(0)
-        if not np.array_equal(seconds, self.seconds):
-            half = np.sqrt(seconds)[:, None] * self.X
-            self.seconds, self.H = seconds, half.T @ half
-        return self.X, self.H
+        def of_clusters(values: np.ndarray) -> np.ndarray:
+            return np.bincount(of_kept, values[kept], number)
+
+        H = terms.unit / problem.n * self.gram.matrix(label, number, terms.curvature()) + np.diag(
+            of_clusters(self.rows.hold)
+        )
+        u = np.zeros(number)
+        u[of_kept] = w[kept]
+        edges, gamma = self._edges(label, number, capacity), of_clusters(problem.gamma)
+        best = minimiser(H + np.diag(gamma), H @ u - of_clusters(pull), edges, u)
+        target = np.where(kept, np.append(best, 0.0)[label], 0.0)
+        p, Xp = target - w, self.gram.product(target - w, best - u)
+        first = float((pull + problem.gamma * w) @ p) + slope_of_edges(*self.graph[:2], capacity, w, p, 0.0)
+        length = self._length(problem, terms, (p, Xp), capacity, first)
+        self.w = target if length == 1.0 else w + length * p
+        terms.Xw += length * Xp
+        self.z = terms.Xw
+        self.sign = np.sign(self.graph.differences(self.w))
+        slopes = terms.slopes()
+        return Step(slopes, self.pull.of(slopes), -length * first)
 
     def _edges(self, label: np.ndarray, number: int, capacity: np.ndarray) -> Edges:
         """The edges between clusters, those with the same ends as one."""
@@ -139,65 +167,121 @@ class Contracting:
         pairs, at, place = np.unique(pairs, return_index=True, return_inverse=True)
         return Edges(*np.divmod(pairs, number + 1), np.bincount(place, capacity[apart], len(pairs)), sign[at])
 
-    def _length(self, problem: Problem, of_rows: tuple[np.ndarray, np.ndarray], move: np.ndarray) -> float:
-        """The longest of the steps 1, 1/2, 1/4, ... that does not raise the objective."""
-        if isinstance(unwrapped(problem.loss), losses.Squared):
+    def _length(
+        self, problem: Problem, terms: Terms, move: tuple[np.ndarray, np.ndarray], capacity: np.ndarray, first: float
+    ) -> float:
+        """The length of the step, at most 1: at its end, edges have met."""
+        if self.is_quadratic:
             return 1.0  # the model is the objective
-        (z, Xp), (_, y, c) = of_rows, problem.rows
+        p, Xp = move
 
-        def objective(length: float) -> float:
-            w = self.w + length * move
-            loss = float(losses.mean_value(problem.loss, z + length * Xp, y, c))
-            return loss + problem.ridge_value(w) + problem.penalty_value(problem.times_A(w))
+        def slope(length: float) -> float:
+            ridge = float((problem.gamma * (self.w + length * p)) @ p)
+            return (
+                terms.slope(p, Xp, length) / problem.n
+                + ridge
+                + slope_of_edges(*self.graph[:2], capacity, self.w, p, length)
+            )
 
-        before, length = objective(0.0), 1.0
-        for _ in range(HALVINGS):
-            if objective(length) <= before + ROUNDING * abs(before):
-                return length
-            length *= 0.5
-        return 0.0
+        return step_length(slope, first, longest=1.0)
 
     # --- the result --------------------------------------------------------------------------------------------------
 
-    def _certified(
-        self, problem: Problem, of_rows: tuple[np.ndarray, np.ndarray], inside: np.ndarray, tol: float
-    ) -> tuple[Certificate, np.ndarray] | None:
-        """Return the certificate of the point, and its multipliers, if its gap may be below ``tol``.
+    def _result(
+        self, problem: Problem, found: Certificate, theta: np.ndarray, slopes: np.ndarray, rounds: int
+    ) -> Result:
+        point, nan = Point(self.w, problem.times_A(self.w), theta), float("nan")
+        w, v, _ = point
+        row = (rounds, rounds, 0.0, found.primal, found.primal, 0.0, nan, nan, found.dual, found.relative_gap)
+        return Result(
+            *point,
+            w_mean=w,
+            v_mean=v,
+            w_average=w,
+            w_feasible=w,
+            trace=Trace([row]),
+            status=Status.converged,
+            epochs=float(rounds),
+            certified=found,
+            run=Found(problem, self.rows.solver, point, slopes, found, rounds),
+        )
 
-        ``of_rows`` holds the slopes of the losses, and their pull ``X'(c s)/n``.
+
+class Proof:
+    """The duality gap of the point at which a method is, for given slopes of the rows.
+
+    Attributes
+    ----------
+    primal : float
+        The objective.
+    """
+
+    def __init__(
+        self, method: Contracting, problem: Problem, terms: Terms, slopes: np.ndarray, of_nodes: np.ndarray
+    ) -> None:
+        self.method, self.problem, self.terms, self.slopes, self.of_nodes = method, problem, terms, slopes, of_nodes
+        w = method.w
+        loss, self.of_rows = method.rows.levels(problem, terms, slopes)
+        self.primal = loss + problem.ridge_value(w) + problem.penalty_value(problem.times_A(w))
+        self.conjugates = float(slopes @ terms.Xw) / problem.n - loss + self.of_rows
+
+    @functools.cached_property
+    def s(self) -> np.ndarray:
+        """The dual point: a slope of each row's loss."""
+        return unweighted(self.problem, self.slopes)
+
+    def gap(self, inside: np.ndarray, tol: float) -> Gap:
+        """The absolute gap with forces within their capacities, which may leave derivatives out of balance."""
+        excess = self.of_nodes - self.method.graph.pull(inside)[:-1]
+        wanted = tol * max(self.primal - self.problem.least_loss, 0.0)
+        return Gap(self.primal - self._dual(self.conjugates, 1.0, excess), self.of_rows, wanted)
+
+    def _dual(self, conjugates: float, scale: float, excess: np.ndarray | float = 0.0) -> float:
+        problem = self.problem
+        penalised = problem.gamma > 0.0
+        q = (scale * problem.gamma * self.method.w - excess)[penalised]
+        return -float(conjugates + 0.5 * np.sum(q * q / problem.gamma[penalised]))
+
+    def certified(self, inside: np.ndarray, tol: float) -> tuple[Certificate, np.ndarray] | None:
+        """Return the certificate of the point, and its multipliers, if its gap may be below ``tol``.
 
         With a ridge, forces within their capacities may leave some derivatives out of balance. Without one, or if that
         costs too much, slopes and balanced forces are scaled together until no force exceeds its capacity.
         """
-        slopes, pull = of_rows
-        of_nodes = pull + problem.gamma * self.w
-        primal, penalised = problem.objective(self.w), problem.gamma > 0.0
+        problem, method = self.problem, self.method
 
-        def gap(scale: float, excess: np.ndarray | float = 0.0) -> float:
-            conjugates = losses.mean_conjugate(problem.loss, scale * slopes, *problem.rows[1:])
-            q = (scale * problem.gamma * self.w - excess)[penalised]
-            return duality.relative_gap(
-                problem, primal, -float(conjugates + 0.5 * np.sum(q * q / problem.gamma[penalised]))
-            )
+        def serves(scale: float) -> bool:
+            conjugates = losses.mean_conjugate(problem.loss, scale * self.s, *problem.rows[1:])
+            return duality.relative_gap(problem, self.primal, self._dual(conjugates, scale)) <= tol
 
         def certified(forces: np.ndarray, scale: float) -> tuple[Certificate, np.ndarray]:
-            theta, scaled = scale * self.graph.multipliers(forces, problem.m), scale * slopes
-            problem.last_X_transposed.remember(problem.rows.c * scaled / problem.n, scale * pull)
-            return certify(problem, self.w, problem.times_A(self.w), scaled, theta), theta
+            theta, w = scale * method.graph.multipliers(forces, problem.m), method.w
+            problem.last_products.remember(w, self.terms.Xw)
+            return certify(problem, w, problem.times_A(w), scale * self.s, theta), theta
 
-        if self.ridged and gap(1.0, of_nodes - self.graph.pull(inside)[:-1]) <= tol:
-            return certified(inside, 1.0)
-        found = self.forces.balanced(of_nodes, problem.penalty.nu * self.graph.limit, lambda scale: gap(scale) <= tol)
+        if method.ridged:
+            total = self.gap(inside, tol).total
+            if duality.relative_gap(problem, self.primal, self.primal - total) <= tol:
+                return certified(inside, 1.0)
+            if not method.rows.is_smooth:
+                return None
+        found = method.forces.balanced(self.of_nodes, problem.penalty.nu * method.graph.limit, serves)
         return None if found is None else certified(*found)
 
-    def _result(self, problem: Problem, found: Certificate, theta: np.ndarray, rounds: int) -> Result:
-        w, v, nan = self.w, problem.times_A(self.w), float("nan")
-        points: dict[str, Any] = {"w": w, "v": v, "w_mean": w, "v_mean": v, "w_average": w, "w_feasible": w}
-        row = (rounds, rounds, 0.0, found.primal, found.primal, 0.0, nan, nan, found.dual, found.relative_gap)
-        result = Result(
-            **points, theta=theta, trace=Trace([row]), status=Status.converged, epochs=float(rounds), certified=found
-        )
-        run: Any = begin(problem, ProximalNewton(), result)
-        run.best_dual.find(problem, run.iteration, lambda: found)
-        object.__setattr__(result, "run", run)
-        return result
+
+@compiled
+def slope_of_edges(first, second, capacity, w, p, length):
+    """The derivative of ``sum_k capacity_k |w_i - w_j|`` along p after a step, from the side from which it comes."""
+    total = 0.0
+    for k in range(len(first)):
+        i, j = first[k], second[k]
+        v, dv = w[i], p[i]
+        if j < len(w):
+            v, dv = v - w[j], dv - p[j]
+        after = v + length * dv
+        sign = dv if v == 0.0 else v if abs(after) <= MET * abs(v) else after
+        if sign > 0.0:
+            total += capacity[k] * dv
+        elif sign < 0.0:
+            total -= capacity[k] * dv
+    return total

@@ -146,7 +146,7 @@ def first_minimum(bend, edges, rows, u, move, joins):
     for k in range(rows):
         v, dv = u[edges.first[k]] - u[edges.second[k]], move[edges.first[k]] - move[edges.second[k]]
         if edges.sign[k] * (v + dv) < 0.0:
-            places[k] = min(max(-v / dv, 0.0), 1.0)
+            places[k] = min(max(-v / dv, 0.0), 1.0) if dv != 0.0 else 0.0  # rounding gave v the wrong sign
             number += 1
     if number == 0:
         return 1.0, ENDS
@@ -154,7 +154,7 @@ def first_minimum(bend, edges, rows, u, move, joins):
     for _ in range(number):
         nearest = np.argmin(places)
         place, left = places[nearest], (1.0 - places[nearest]) * bend
-        if total >= left:
+        if total > left:
             break
         total += 2.0 * edges.limit[nearest] * abs(move[edges.first[nearest]] - move[edges.second[nearest]])
         if total >= left:

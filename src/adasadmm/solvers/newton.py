@@ -47,12 +47,16 @@ class RowTerms:
         The predictions, and their proxes after `slopes`.
     chosen : ndarray or None
         The indices of the rows, None for all of them.
+    unit : float
+        The second derivative of a row with the curvature 1.
     """
 
     def __init__(self, X: Rows, envelopes: Envelopes, z: np.ndarray, chosen: np.ndarray | None = None) -> None:
         self.X, self.envelopes, self.z, self.chosen = X, envelopes, z, chosen
-        self.Xw = envelopes.Xw
-        self.pieces = products.pieces(self.X)
+        self.Xw, self.unit = envelopes.Xw, envelopes.beta_z
+        self.is_smooth = is_registered(losses.curvature, envelopes.loss)
+        # The prox of a loss with kinks is so cheap that threads are not worth it as soon as for products with X.
+        self.pieces = products.pieces(X) if self.is_smooth else products.pieces_of_rows(X.shape[0])
         self.others = np.zeros(self.X.shape[1])  # the pull of the rows that are left out
 
     def slopes(self) -> np.ndarray:
@@ -95,7 +99,7 @@ class RowTerms:
 
         ``pull`` is that of these terms. Nothing is left out if that would save little, or if the loss is smooth.
         """
-        if is_registered(losses.curvature, self.envelopes.loss):
+        if self.is_smooth:
             return self
         bends = np.empty(len(step), dtype=bool)
         side_by_side(partial(may_bend, self.envelopes, step, REACH, REACH * np.mean(np.abs(step)), bends), self.pieces)
@@ -155,7 +159,7 @@ def prox(penalty, x, tau, out):
     penalties.prox(penalty, x, tau, out)
 
 
-def step_length(slope: Callable[[float], float], first_slope: float) -> float:
+def step_length(slope: Callable[[float], float], first_slope: float, longest: float = LONGEST) -> float:
     """How far to go along a direction in which a convex function falls with ``first_slope``.
 
     A full step if the slope after it is neither as steep upwards nor as steep downwards as before. A step that was too
@@ -166,7 +170,7 @@ def step_length(slope: Callable[[float], float], first_slope: float) -> float:
         return 0.0
     length, slope_high = 1.0, slope(1.0)
     low, slope_low = 0.0, first_slope
-    while slope_high < STEEP * first_slope and length < LONGEST:
+    while slope_high < STEEP * first_slope and length < longest:
         low, slope_low = length, slope_high
         length *= LONGER
         slope_high = slope(length)
