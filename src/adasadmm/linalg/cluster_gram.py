@@ -13,8 +13,9 @@ import numpy as np
 from .._core.jit import compiled
 from . import products
 from .joined import summed
+from .last_products import changes
 from .matrices import CSR, Dense, Rows, WithIntercept, dense_block, innermost
-from .rows import add_row, entries
+from .rows import entries
 from .selections import taken
 
 __all__ = ["ClusterGram", "cluster_gram"]
@@ -97,38 +98,31 @@ class KeptGram:
         return out
 
     def _set(self, weights: np.ndarray) -> None:
-        change = weights - self.weights
-        if self.tolerance > 0.0 and np.sum(np.abs(change)) < self.tolerance * np.sum(self.weights):
+        if self.tolerance > 0.0 and np.sum(np.abs(weights - self.weights)) < self.tolerance * np.sum(self.weights):
             return
-        rows, used = np.flatnonzero(change), np.flatnonzero(weights)
-        self.weights, few = weights, FEW * len(weights)
-        if len(rows) > min(len(used), few):  # it is cheaper to form the matrix again
+        rows, change = changes(weights, self.weights)
+        used, few = int(np.count_nonzero(weights)), FEW * len(weights)
+        self.weights = weights
+        if len(rows) > min(used, few):  # it is cheaper to form the matrix again
             self.lower[:] = 0.0
-            rows, change = used, weights
+            rows, change = changes(weights, np.zeros(len(weights)))
         if len(rows) > few:
             products.add_lower_gram(self.X, weights, self.lower)
         else:
-            add_rows_to_gram(self.X, rows, change[rows], self.lower)
+            add_rows_to_gram(self.X, rows, change, self.lower)
 
 
 def add_rows_to_gram(X: Rows, rows: np.ndarray, weights: np.ndarray, lower: np.ndarray) -> None:
     """Add the terms of some rows, with weights of any sign, to the lower triangle of a Gram matrix."""
     if isinstance(X, WithIntercept):
         add_rows_to_gram(X.rows, rows, weights, lower[:-1, :-1])
-        add_chosen_rows(X.rows, rows, weights, lower[-1, :-1])
+        products.add_chosen_rows(X.rows, rows, weights, lower[-1, :-1])
         lower[-1, -1] += weights.sum()
     elif isinstance(X, CSR):
         add_sparse_rows(X, rows, weights, lower)
     elif X.shape[1]:
         block = dense_block(taken(X, rows), slice(0, len(rows)))
         lower += block.T @ (weights[:, None] * block)
-
-
-@compiled
-def add_chosen_rows(X, rows, weights, out):
-    """Add ``weights_k X_rows[k]`` for each k."""
-    for k in range(len(rows)):
-        add_row(X, rows[k], weights[k], out)
 
 
 @compiled

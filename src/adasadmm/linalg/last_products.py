@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._core.jit import compiled
 from . import products
 from .matrices import Rows
 
-__all__ = ["LastProducts", "LastTransposedProduct", "UpdatedProduct", "frozen", "kept"]
+__all__ = ["LastProducts", "LastTransposedProduct", "UpdatedProduct", "changes", "frozen", "kept"]
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -92,14 +93,30 @@ class UpdatedProduct:
 
     def of(self, x: np.ndarray) -> np.ndarray:
         """``M' x``; the caller must change neither x nor the product."""
-        change, out = x - self._x, np.empty(self.M.shape[1])
-        if 2 * np.count_nonzero(change) < len(x):
-            products.transposed_product(self.M, change, out)
-            out += self._product
+        rows, change = changes(x, self._x)
+        if 2 * len(rows) < len(x):
+            products.add_chosen_rows(self.M, rows, change, out := self._product.copy())
         else:
-            products.transposed_product(self.M, x, out)
+            products.transposed_product(self.M, x, out := np.empty(self.M.shape[1]))
         self._x, self._product = x, out
         return out
+
+
+def changes(x: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The indices of the entries that have changed, and by how much."""
+    rows, change = np.empty(len(x), np.int64), np.empty(len(x))
+    number = write_changes(x, last, rows, change)
+    return rows[:number], change[:number]
+
+
+@compiled
+def write_changes(x, last, rows, change):
+    number = 0
+    for i in range(len(x)):
+        if x[i] != last[i]:
+            rows[number], change[number] = i, x[i] - last[i]
+            number += 1
+    return number
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

@@ -34,7 +34,9 @@ __all__ = ["Contracting", "contracting"]
 MOST_CLUSTERS = 600
 ROUNDS = 60
 FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction of w says little
+FEW_EDGES = 2  # for each cluster: several edges between the same clusters are not worth being united
 STALLED = 1e-13  # relative decrease of the objective in a round that opens no row: another one would not help
+FLAT = 0.1  # of the first slope: where a line search ends
 MET = 1e-9  # of its first value, a difference along an edge that counts as 0
 
 
@@ -69,6 +71,14 @@ class Step(NamedTuple):
     decrease: float
 
 
+class Inside(NamedTuple):
+    """The derivatives of the nodes, forces within their capacities, and the signs of the edges to open."""
+
+    of_nodes: np.ndarray
+    inside: np.ndarray
+    opened: np.ndarray
+
+
 class Contracting:
     """The point at the last strength, the signs of the differences along edges, and the forces."""
 
@@ -95,22 +105,35 @@ class Contracting:
             step = self._step(problem, terms, pull / problem.n, capacity)
             if step is None:
                 return None
-            pull, of_nodes = step.pull, step.pull / problem.n + problem.gamma * self.w
-            inside, opened = self.forces.inside(of_nodes, capacity, self.sign)
-            proof = Proof(self, problem, terms, step.slopes, of_nodes)
-            found = proof.certified(inside, tol)
+            forces, pull = self._forces(problem, step, capacity), step.pull
+            proof = Proof(self, problem, terms, step.slopes, forces.of_nodes)
+            gap = self._gap(problem, forces, proof.of_rows, tol * (proof.primal - problem.least_loss))
+            found = proof.certified(forces.inside, gap, tol)
             if found is not None and found[0].relative_gap <= tol:
-                self.history = [*self.history[-1:], Solved(nu, of_nodes, self.w, self.z.copy())]
-                self.rows.keep(problem, step.slopes, proof.gap(inside, tol))
+                self.history = [*self.history[-1:], Solved(nu, forces.of_nodes, self.w, self.z.copy())]
+                self.rows.keep(problem, step.slopes, gap, number)
                 return self._result(problem, *found, proof.s, number)
-            self.sign += opened
-            renewed = self.rows.renewed(problem, terms, step.slopes, proof.gap(inside, tol))
+            self.sign += forces.opened
+            renewed = self.rows.renewed(problem, terms, step.slopes, gap)
             if renewed is not None:
                 terms = renewed
                 pull = self.pull.of(terms.slopes())
-            elif not opened.any() and step.decrease <= STALLED * abs(proof.primal):
+            elif not forces.opened.any() and step.decrease <= STALLED * abs(proof.primal):
                 return None
         return None
+
+    def _forces(self, problem: Problem, step: Step, capacity: np.ndarray) -> Inside:
+        """The forces that balance the derivatives after a step as far as their capacities allow."""
+        of_nodes = step.pull / problem.n + problem.gamma * self.w
+        return Inside(of_nodes, *self.forces.inside(of_nodes, capacity, self.sign))
+
+    def _gap(self, problem: Problem, forces: Inside, of_rows: float, wanted: float) -> Gap:
+        """The gap of the rows, of edges that differ and do not carry their capacity, and of nodes out of balance."""
+        v, with_ridge = self.graph.differences(self.w), problem.gamma > 0.0
+        of_edges = problem.penalty.nu * float(self.graph.limit @ np.abs(v)) + float(forces.inside @ v)
+        excess = (forces.of_nodes - self.graph.pull(forces.inside)[:-1])[with_ridge]
+        of_nodes = 0.5 * float(np.sum(excess * excess / problem.gamma[with_ridge]))
+        return Gap(of_rows + of_edges + of_nodes, of_rows, wanted)
 
     def _predict(self, nu: float, capacity: np.ndarray) -> None:
         """Open the edges that will carry more than their capacity, if derivatives change as between the last two.
@@ -139,29 +162,30 @@ class Contracting:
         def of_clusters(values: np.ndarray) -> np.ndarray:
             return np.bincount(of_kept, values[kept], number)
 
-        H = terms.unit / problem.n * self.gram.matrix(label, number, terms.curvature()) + np.diag(
-            of_clusters(self.rows.hold)
-        )
+        H = self.gram.matrix(label, number, terms.curvature())
+        H = terms.unit / problem.n * H + np.diag(of_clusters(self.rows.hold))
         u = np.zeros(number)
         u[of_kept] = w[kept]
         edges, gamma = self._edges(label, number, capacity), of_clusters(problem.gamma)
         best = minimiser(H + np.diag(gamma), H @ u - of_clusters(pull), edges, u)
         target = np.where(kept, np.append(best, 0.0)[label], 0.0)
-        p, Xp = target - w, self.gram.product(target - w, best - u)
+        p = target - w
+        Xp = self.gram.product(p, best - u)
         first = float((pull + problem.gamma * w) @ p) + slope_of_edges(*self.graph[:2], capacity, w, p, 0.0)
         length = self._length(problem, terms, (p, Xp), capacity, first)
         self.w = target if length == 1.0 else w + length * p
         terms.Xw += length * Xp
-        self.z = terms.Xw
-        self.sign = np.sign(self.graph.differences(self.w))
+        self.z, self.sign = terms.Xw, np.sign(self.graph.differences(self.w))
         slopes = terms.slopes()
         return Step(slopes, self.pull.of(slopes), -length * first)
 
     def _edges(self, label: np.ndarray, number: int, capacity: np.ndarray) -> Edges:
-        """The edges between clusters, those with the same ends as one."""
+        """The edges between clusters; if they are many, those with the same ends as one."""
         apart = np.flatnonzero(self.sign)
         label = np.append(np.where(label < 0, number, label), number)
         one, other = label[self.graph.first[apart]], label[self.graph.second[apart]]
+        if len(apart) <= FEW_EDGES * number:
+            return Edges(one, other, capacity[apart], self.sign[apart])
         sign = np.where(one < other, self.sign[apart], -self.sign[apart])
         pairs = np.minimum(one, other) * (number + 1) + np.maximum(one, other)
         pairs, at, place = np.unique(pairs, return_index=True, return_inverse=True)
@@ -174,16 +198,13 @@ class Contracting:
         if self.is_quadratic:
             return 1.0  # the model is the objective
         p, Xp = move
+        of_ridge, bend = float((problem.gamma * self.w) @ p), float((problem.gamma * p) @ p)
 
         def slope(length: float) -> float:
-            ridge = float((problem.gamma * (self.w + length * p)) @ p)
-            return (
-                terms.slope(p, Xp, length) / problem.n
-                + ridge
-                + slope_of_edges(*self.graph[:2], capacity, self.w, p, length)
-            )
+            of_edges = slope_of_edges(*self.graph[:2], capacity, self.w, p, length)
+            return terms.slope(p, Xp, length) / problem.n + of_ridge + length * bend + of_edges
 
-        return step_length(slope, first, longest=1.0)
+        return step_length(slope, first, longest=1.0, flat=FLAT)
 
     # --- the result --------------------------------------------------------------------------------------------------
 
@@ -223,26 +244,13 @@ class Proof:
         w = method.w
         loss, self.of_rows = method.rows.levels(problem, terms, slopes)
         self.primal = loss + problem.ridge_value(w) + problem.penalty_value(problem.times_A(w))
-        self.conjugates = float(slopes @ terms.Xw) / problem.n - loss + self.of_rows
 
     @functools.cached_property
     def s(self) -> np.ndarray:
         """The dual point: a slope of each row's loss."""
         return unweighted(self.problem, self.slopes)
 
-    def gap(self, inside: np.ndarray, tol: float) -> Gap:
-        """The absolute gap with forces within their capacities, which may leave derivatives out of balance."""
-        excess = self.of_nodes - self.method.graph.pull(inside)[:-1]
-        wanted = tol * max(self.primal - self.problem.least_loss, 0.0)
-        return Gap(self.primal - self._dual(self.conjugates, 1.0, excess), self.of_rows, wanted)
-
-    def _dual(self, conjugates: float, scale: float, excess: np.ndarray | float = 0.0) -> float:
-        problem = self.problem
-        penalised = problem.gamma > 0.0
-        q = (scale * problem.gamma * self.method.w - excess)[penalised]
-        return -float(conjugates + 0.5 * np.sum(q * q / problem.gamma[penalised]))
-
-    def certified(self, inside: np.ndarray, tol: float) -> tuple[Certificate, np.ndarray] | None:
+    def certified(self, inside: np.ndarray, gap: Gap, tol: float) -> tuple[Certificate, np.ndarray] | None:
         """Return the certificate of the point, and its multipliers, if its gap may be below ``tol``.
 
         With a ridge, forces within their capacities may leave some derivatives out of balance. Without one, or if that
@@ -252,7 +260,8 @@ class Proof:
 
         def serves(scale: float) -> bool:
             conjugates = losses.mean_conjugate(problem.loss, scale * self.s, *problem.rows[1:])
-            return duality.relative_gap(problem, self.primal, self._dual(conjugates, scale)) <= tol
+            dual = -conjugates - scale * scale * problem.ridge_value(method.w)
+            return duality.relative_gap(problem, self.primal, dual) <= tol
 
         def certified(forces: np.ndarray, scale: float) -> tuple[Certificate, np.ndarray]:
             theta, w = scale * method.graph.multipliers(forces, problem.m), method.w
@@ -260,8 +269,7 @@ class Proof:
             return certify(problem, w, problem.times_A(w), scale * self.s, theta), theta
 
         if method.ridged:
-            total = self.gap(inside, tol).total
-            if duality.relative_gap(problem, self.primal, self.primal - total) <= tol:
+            if duality.relative_gap(problem, self.primal, self.primal - gap.total) <= tol:
                 return certified(inside, 1.0)
             if not method.rows.is_smooth:
                 return None

@@ -32,6 +32,10 @@ AIM = 0.5  # of the gap that is wanted: the row gap for which beta is chosen
 SMALL = 0.3  # of it: a row gap below that needs no step of the multipliers
 LARGE, FASTER = 3.0, 3.0  # of it: a row gap above that lets beta grow at once, by this factor
 LEAST_CHANGE, MOST_CHANGE = 0.5, 4.0  # of beta from one strength to the next
+EASY, SMALLER = (
+    10,
+    3.0,
+)  # steps of the last strength above which the next one begins with a smaller beta, by this factor
 CHANGED = 0.1  # relative change of second derivatives up to which a Gram matrix serves
 
 
@@ -88,8 +92,8 @@ class RowModel(Protocol):
     def renewed(self, problem: Problem, terms: Terms, slopes: np.ndarray, gap: Gap) -> Terms | None:
         """The rows after a step of the multipliers; None if that would not help."""
 
-    def keep(self, problem: Problem, slopes: np.ndarray, gap: Gap) -> None:
-        """The strength is solved with these slopes."""
+    def keep(self, problem: Problem, slopes: np.ndarray, gap: Gap, steps: int) -> None:
+        """The strength is solved with these slopes, after so many steps."""
 
 
 class Gap(NamedTuple):
@@ -98,6 +102,11 @@ class Gap(NamedTuple):
     total: float
     of_rows: float
     wanted: float
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether the rows contribute most of it, and so much that this matters."""
+        return self.of_rows >= max(0.5 * self.total, SMALL * self.wanted)
 
 
 def unweighted(problem: Problem, slopes: np.ndarray) -> np.ndarray:
@@ -170,7 +179,7 @@ class Smooth:
     def renewed(self, problem: Problem, terms: Terms, slopes: np.ndarray, gap: Gap) -> Terms | None:
         return None
 
-    def keep(self, problem: Problem, slopes: np.ndarray, gap: Gap) -> None:
+    def keep(self, problem: Problem, slopes: np.ndarray, gap: Gap, steps: int) -> None:
         pass
 
 
@@ -187,11 +196,16 @@ class Kinked:
         self.solver, self.beta = solver, FIRST_BETA * units.beta_z
         self.hold = np.where(problem.gamma > 0.0, 0.0, units.ridge)
         self.history: list[tuple[float, np.ndarray]] = [(0.0, np.zeros(problem.n))]  # the last two strengths, and s
+        self.s = self.history[0][1]
         self.first_row_gap: float | None = None  # before the first step of the multipliers
+        self.last_steps, self.smaller = 0, 1.0
 
     def begin(self, problem: Problem, z: np.ndarray) -> Terms:
         self.first_row_gap = None
-        return self._terms(problem, z, self._predicted(problem))
+        self.s = self._predicted(problem)
+        self.smaller = SMALLER if self.last_steps > EASY else 1.0
+        self.beta /= self.smaller
+        return self._terms(problem, z)
 
     def _predicted(self, problem: Problem) -> np.ndarray:
         """The multipliers at another strength, if they change as between the last two."""
@@ -203,36 +217,46 @@ class Kinked:
         losses.clip_to_domain(problem.loss, s, problem.rows.y, np.empty_like(s), np.empty_like(s))
         return s
 
-    def _terms(self, problem: Problem, z: np.ndarray, s: np.ndarray) -> RowTerms:
+    def _terms(self, problem: Problem, z: np.ndarray) -> RowTerms:
         X, y, c = problem.rows
-        return RowTerms(X, Envelopes(problem.loss, y, c, z, s / self.beta, self.beta), np.empty(problem.n))
+        return RowTerms(X, Envelopes(problem.loss, y, c, z, self.s / self.beta, self.beta), np.empty(problem.n))
 
     def levels(self, problem: Problem, terms: Terms, slopes: np.ndarray) -> tuple[float, float]:
-        return loss_and_row_gap(problem.loss, terms.Xw, slopes, *problem.rows[1:])
+        assert isinstance(terms, RowTerms)
+        loss, gap = loss_and_row_gap(terms.envelopes, slopes)
+        return loss / problem.n, gap / problem.n
 
     def renewed(self, problem: Problem, terms: Terms, slopes: np.ndarray, gap: Gap) -> Terms | None:
-        if gap.of_rows < max(0.5 * gap.total, SMALL * gap.wanted):
+        if not gap.is_of_rows:
             return None
-        if self.first_row_gap is None:
+        if self.smaller > 1.0:
+            self._restore_beta()
+        elif self.first_row_gap is None:
             self.first_row_gap = gap.of_rows
-        if gap.of_rows > LARGE * gap.wanted:
+        if self.first_row_gap is not None and gap.of_rows > LARGE * gap.wanted:
             self.beta *= FASTER
             self.first_row_gap /= FASTER
-        return self._terms(problem, terms.Xw, unweighted(problem, slopes))
+        self.s = unweighted(problem, slopes)
+        return self._terms(problem, terms.Xw)
 
-    def keep(self, problem: Problem, slopes: np.ndarray, gap: Gap) -> None:
+    def _restore_beta(self) -> None:
+        self.beta, self.smaller = self.smaller * self.beta, 1.0
+
+    def keep(self, problem: Problem, slopes: np.ndarray, gap: Gap, steps: int) -> None:
+        self._restore_beta()
+        self.last_steps = steps
         self.history = [*self.history[-1:], (problem.penalty.nu, unweighted(problem, slopes))]
         found = gap.of_rows if self.first_row_gap is None else self.first_row_gap
         self.beta *= min(max(found / (AIM * gap.wanted), LEAST_CHANGE), MOST_CHANGE)
 
 
 @compiled
-def loss_and_row_gap(loss, z, slopes, y, c):
-    """The mean loss, and the row gap of slopes that include the weights of the rows."""
+def loss_and_row_gap(e, slopes):
+    """The sum of the losses at the predictions, and that of the row gaps for slopes that include the weights."""
     total, gap = 0.0, 0.0
-    for i in range(len(z)):
-        if c[i] > 0.0:
-            value, s = losses.value(loss, z[i], y[i]), slopes[i] / c[i]
-            total += c[i] * value
-            gap += c[i] * max(value + losses.conjugate(loss, s, y[i]) - s * z[i], 0.0)
-    return total / len(z), gap / len(z)
+    for i in range(len(slopes)):
+        if e.c[i] > 0.0:
+            value, s = losses.value(e.loss, e.Xw[i], e.y[i]), slopes[i] / e.c[i]
+            total += e.c[i] * value
+            gap += e.c[i] * max(value + losses.conjugate(e.loss, s, e.y[i]) - s * e.Xw[i], 0.0)
+    return total, gap

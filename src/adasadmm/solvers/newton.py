@@ -159,7 +159,9 @@ def prox(penalty, x, tau, out):
     penalties.prox(penalty, x, tau, out)
 
 
-def step_length(slope: Callable[[float], float], first_slope: float, longest: float = LONGEST) -> float:
+def step_length(
+    slope: Callable[[float], float], first_slope: float, longest: float = LONGEST, flat: float = FLAT
+) -> float:
     """How far to go along a direction in which a convex function falls with ``first_slope``.
 
     A full step if the slope after it is neither as steep upwards nor as steep downwards as before. A step that was too
@@ -176,19 +178,19 @@ def step_length(slope: Callable[[float], float], first_slope: float, longest: fl
         slope_high = slope(length)
     if not slope_high > -STEEP * first_slope:
         return length if np.isfinite(slope_high) or low == 0.0 else low
-    return _line_search(slope, first_slope, (low, slope_low), (length, slope_high))
+    return _line_search(slope, -flat * first_slope, (low, slope_low), (length, slope_high))
 
 
 def _line_search(
-    slope: Callable[[float], float], first_slope: float, below: tuple[float, float], above: tuple[float, float]
+    slope: Callable[[float], float], allowed: float, below: tuple[float, float], above: tuple[float, float]
 ) -> float:
-    """A length between two at which the slope is small, by secant steps with a bisection every third time."""
+    """A length between two at which the slope is at most ``allowed``, by secant steps and bisections."""
     (low, slope_low), (high, slope_high) = below, above
     for trial in range(TRIALS):
         secant = slope_low / (slope_low - slope_high)
         length = low + (high - low) * (0.5 if trial % 3 == 2 else min(max(secant, 0.1), 0.9))
         found = slope(length)
-        if abs(found) <= -FLAT * first_slope:
+        if abs(found) <= allowed:
             return length
         if found > 0.0:
             high, slope_high = length, found
