@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +20,27 @@ from ..paths.alpha_max import alpha_max
 from ..paths.criteria import Criteria
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
+from ._curves import places
 from ._judged import JudgedPath
 from ._path_cv import SEARCH_CONSTRAINTS
 from ._search import FEW_FOLDS, Combination, Search, admitted, parameters, ranks, selected
-from ._series import as_times, as_weights
+from ._series import Series, as_times, as_weights
 from ._types import Folds, LossLike, ScoringLike, SolverLike
 from .trend_filter import TrendFilter
 
 __all__ = ["TrendFilterCV"]
+
+
+class HeldOut(NamedTuple):
+    """The observations of a fold with which the curves for all strengths are compared.
+
+    They are checked once, as ``seen``, and so are their places among the times of these curves found. ``given`` holds
+    times, targets, weights and offsets as the scorer gets them.
+    """
+
+    given: tuple[np.ndarray | None, ...]
+    seen: Series
+    place: np.ndarray
 
 
 class TrendFilterCV(JudgedPath, TrendFilter):
@@ -87,6 +101,7 @@ class TrendFilterCV(JudgedPath, TrendFilter):
     rule: str
     selection: str
     scoring: ScoringLike
+    _held_out: HeldOut | None = None
 
     __metadata_request__fit: ClassVar[dict] = {"t": UNUSED}
 
@@ -204,14 +219,33 @@ class TrendFilterCV(JudgedPath, TrendFilter):
             strengths = alphas / model._unit(observed.series) ** self.order
             named = zip(("sample_weight", "offset"), held_out, strict=True)
             keywords = {name: values for name, values in named if values is not None}
+            t_test, y_test = times[test], target[test]
+            seen = model._compared(t_test, y_test, *held_out)
+            model._held_out = HeldOut((t_test, y_test, *held_out), seen, places(observed.series.times, seen.times))
             for outcome in model._solve_path(problem, strengths, observed.series.constant):
                 model._set_curve(observed, outcome)
-                yield float(scorer(model, times[test], target[test], **keywords)), outcome.gap
+                yield float(scorer(model, t_test, y_test, **keywords)), outcome.gap
 
         search = Search([Combination(0.0, float(self.l2))], self.alphas_, len(folds))
         search.run(score_path, None, self.verbose > 0)
         self.cv_results_ = only_alpha(search.results())
         return search.choose(self.rule, self.scoring).alpha
+
+    def _compared(
+        self,
+        t: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None,
+        offset: npt.ArrayLike | None,
+    ) -> Series:
+        known = self._held_out
+        if known is not None and all(map(operator.is_, (t, y, sample_weight, offset), known.given)):
+            return known.seen
+        return super()._compared(t, y, sample_weight, offset)
+
+    def _values_at(self, times: np.ndarray) -> np.ndarray:
+        known = self._held_out
+        return self._curve.at(times, known.place if known is not None and times is known.seen.times else None)
 
     def _folds(self, t: np.ndarray, y: np.ndarray, groups: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
         if self.cv is not None and not isinstance(self.cv, Integral):
