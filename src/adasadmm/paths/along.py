@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.threads import one_blas_thread
-from .._solve import solve
+from .._solve import solve, solve_at_once
 from ..certificates.polish import feasible
 from ..certificates.trace import Result
 from ..linalg.matrices import equal
@@ -199,7 +199,11 @@ def _solved(
         else:
             start, settings["epochs"] = attempts.last, min(settings["epochs"], CONTINUED)
         settings = {"tol": effort.tol if choice.solver.knows_gap else None, **settings}
-        if attempts.ended_by(choice, solve(problem, choice.solver, start=start, **settings)):
+        at_once = choice.solver.solves_at_once
+        result = solve_at_once(problem, choice.solver, start, effort.tol) if at_once else None
+        if result is None:
+            result = solve(problem, choice.solver, start=start, **settings)
+        if attempts.ended_by(choice, result):
             break
     return Solution(problem, attempts.best, attempts.choice, gap_of(attempts.best) <= effort.tol)
 

@@ -79,6 +79,8 @@ class Solver(ABC):
         The loss of a row may take several predictions (`losses.width`).
     exact_v : bool
         ``v`` is the prox at the returned point, so its zeros tell which rows of ``A w = b`` hold exactly.
+    solves_at_once : bool
+        Its first iteration ends at the solution.
     extrapolates : bool
         Its runs have a `Run.extrapolate`, with which a path of penalties predicts the next solution.
     narrows : bool
@@ -107,6 +109,7 @@ class Solver(ABC):
     takes_vector_losses: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = False
     exact_v: ClassVar[bool] = False
+    solves_at_once: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = False
     narrows: ClassVar[bool] = False
     loss_functions: ClassVar[tuple[str, ...]] = ()

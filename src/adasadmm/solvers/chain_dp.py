@@ -64,6 +64,7 @@ class ChainDP(Solver):
     takes_any_B: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = True
     exact_v: ClassVar[bool] = True
+    solves_at_once: ClassVar[bool] = True
     default_epochs: ClassVar[float] = 3.0
     fit_epochs: ClassVar[int] = 3
     separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
