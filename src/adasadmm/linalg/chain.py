@@ -26,7 +26,7 @@ import numpy as np
 
 from .._core.jit import compiled, entry_or, inlined
 
-__all__ = ["fuse_chain", "fused_chain", "write_multipliers"]
+__all__ = ["find_pieces", "fuse_chain", "fused_chain", "write_multipliers"]
 
 MOST_VISITS = 8  # of the scan to a node, on average: more would cost more than the dynamic programme
 FEW_KNOTS = 1024  # of the ring at first; a power of 2
@@ -48,9 +48,15 @@ def fuse_chain(h, t, edges, w):
     w : array of shape (n,)
         The result.
     """
+    find_pieces(h, t, edges, w)
+    _refine(h, t, edges, w)
+
+
+@inlined
+def find_pieces(h, t, edges, w):
+    """The same up to rounding errors: nodes of one piece are equal, but edges much stronger than the forces cost digits."""
     if not _scan(h, t, edges, w):
         _run_programme(h, t, edges, w)
-    _refine(h, t, edges, w)
 
 
 @inlined
@@ -158,8 +164,8 @@ def _run_programme(h, t, edges, w):
 
 @inlined
 def _refine(h, t, edges, w):
-    """Correct the value of each piece by what its own sum of forces lacks: edges much stronger than the forces cost
-    digits. No correction may carry a piece past its neighbours.
+    """Correct the value of each piece by what its own sum of forces lacks. No correction may carry a piece past its
+    neighbours.
     """
     n, start, before = len(t), 0, 0.0
     while start < n:

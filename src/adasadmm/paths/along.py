@@ -169,16 +169,19 @@ def solutions(
         return _predicted(current, solver, alpha, done) if near is None else near
 
     done: list[tuple[float, Result]] = []  # the last two
+    strengths = [float(alpha) for alpha in alphas]
     current, in_turn = problem, None
     few = contracting(problem) if is_auto(solver) and not effort.first_only and effort.tol > 0.0 else None
-    for alpha in alphas:
+    for alpha in strengths:
         # From the last problem, which has what was computed from the rows: all but the penalty is shared.
         current = current.with_penalty(with_strength(current.penalty, alpha))
         found = None if few is None else few.result(current, effort.tol)
         if found is None:
             few = None
             if in_turn is None:  # the form of the problem, which all strengths share, decides
-                in_turn = along_path(solver, current, effort.tuning)
+                first, in_turn = itertools.tee(along_path(solver, current, effort.tuning))
+                for choice in itertools.islice(first, 1):
+                    choice.solver.foresee(current, strengths)
             choices, in_turn = itertools.tee(in_turn)
             solution = _solved(current, choices, effort, functools.partial(start, alpha=alpha))
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -129,6 +129,12 @@ class Solver(ABC):
 
     def check(self, problem: Problem) -> None:  # noqa: B027
         """Raise ``TypeError`` or ``ValueError`` before any work if the method cannot be used for a problem."""
+
+    def foresee(self, problem: Problem, strengths: Sequence[float]) -> None:  # noqa: B027
+        """Learn all strengths of a path, of which this is the first problem, before it begins.
+
+        What their solutions share can be computed here and kept in ``problem.of_coordinates``.
+        """
 
     @abstractmethod
     def begin(self, problem: Problem, start: Point) -> Run:
