@@ -171,23 +171,24 @@ class Problem(LossOverRows, Constraint):
     def _set(self, **given: Any) -> None:
         """Keep these inputs in the form that their gates return; check again what has to agree with them."""
         vars(self).update(given)
-        if given.keys() & {"source", "rows"}:
+        changed = given.keys()
+        if not changed.isdisjoint({"source", "rows"}):
             shape = self.rows.X.shape if self.source is None else self.source.shape
             self.n, self.d = shape if self.source is None else (length * self.outputs for length in shape)
-        if given.keys() & {"source", "rows", "loss"}:
+        if not changed.isdisjoint({"source", "rows", "loss"}):
             self.loss = as_loss(self.loss, self.first_rows.y)
-        if given.keys() & {"source", "rows", "A", "B"}:
+        if not changed.isdisjoint({"source", "rows", "A", "B"}):
             self._set_matrices()
-        if given.keys() & {"A", "b"}:
+        if not changed.isdisjoint({"A", "b"}):
             none = self.b is None
             self.b = np.zeros(self.m) if none else as_vector(self._flat(self.b, self.m), self.m, "b")
             self.has_b = not none and bool(self.b.any())
-        if "gamma" in given:
+        if "gamma" in changed:
             self.gamma = as_gamma(self._flat(given["gamma"], self.d), self.d)
             self.has_ridge = bool(self.gamma[:1].any() if np.ndim(given["gamma"]) == 0 else self.gamma.any())
-        if given.keys() & {"A", "B", "penalty"}:
+        if not changed.isdisjoint({"A", "B", "penalty"}):
             self.penalty = as_penalty(self.penalty, self.p, "penalty")
-        if "w_set" in given:
+        if "w_set" in changed:
             self.w_set = None if self.w_set is None else as_set(self.w_set, self.d)
 
     def _set_matrices(self) -> None:

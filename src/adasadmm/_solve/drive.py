@@ -18,7 +18,7 @@ from ..solvers.work import halves
 from .progress import Progress
 from .schedule import Segment
 
-__all__ = ["Callback", "advance", "drive", "epochs_of", "snapshot"]
+__all__ = ["Callback", "advance", "drive", "epochs_of"]
 
 SLICE_SECONDS = 0.25  # between two returns to Python, where Ctrl-C is noticed and the iterates are checked
 Callback = Callable[[Snapshot], Any]  # a true value stops the run
@@ -41,19 +41,19 @@ def drive(
             if not finite:
                 status = Status.diverged
                 break
-            point = snapshot(run, objectives, copies=callback is not None, proves=tol is not None)
-            if not (objectives.later or math.isfinite(point.objective)):
+            snapshot = _snapshot(run, objectives, copies=callback is not None, proves=tol is not None)
+            if not (objectives.later or math.isfinite(snapshot.objective)):
                 status = Status.diverged
                 break
             if tol is not None:
                 proved = run.certify()
-                point = point._replace(lower_bound=proved.dual, relative_gap=proved.relative_gap)
-            keeper.points.append(point[: len(Trace.columns)])  # without the iterates: a run may have many points
-            bar.show(point.objective)
-            if callback is not None and callback(point):
+                snapshot = snapshot._replace(lower_bound=proved.dual, relative_gap=proved.relative_gap)
+            keeper.points.append(snapshot[: len(Trace.columns)])  # without the iterates: a run may have many points
+            bar.show(snapshot.objective)
+            if callback is not None and callback(snapshot):
                 status = Status.stopped
                 break
-            if tol is not None and point.relative_gap <= tol:
+            if tol is not None and snapshot.relative_gap <= tol:
                 status = Status.converged
                 break
     except CheckpointError:
@@ -125,7 +125,7 @@ def advance(
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def snapshot(run: Run, objectives: Objectives, copies: bool, proves: bool) -> Snapshot:
+def _snapshot(run: Run, objectives: Objectives, copies: bool, proves: bool) -> Snapshot:
     """The run at a point of the trace; if it ``proves`` its gap there, the same pass over a source does both."""
     problem, (w, v, _), (w_mean, v_mean), w_average = run.problem, run.point, run.means, run.answer
     if problem.source is not None and not objectives.later:

@@ -19,7 +19,7 @@ from ..linalg.matrices import equal
 from ..penalties import SEPARABLE_SETS
 from ..problem import Problem
 from ..solvers import ALM, Iterations, Point, Run, Solver, check_fits
-from .drive import Callback, drive, epochs_of, snapshot
+from .drive import Callback, drive, epochs_of
 from .progress import Progress
 from .schedule import Plan, after, schedule
 
@@ -154,9 +154,10 @@ def solve_at_once(problem: Problem, solver: Solver, start: Result | None, tol: f
     proved = run.certify()
     if not proved.relative_gap <= tol:
         return None
-    point = snapshot(run, Objectives(run.problem, later=False), copies=False, proves=True)
-    point = point._replace(lower_bound=proved.dual, relative_gap=proved.relative_gap)
-    return _result(problem, run, Trace([point[: len(Trace.columns)]]), Status.converged, 1.0, None)
+    iteration, eta, dual_residual, *_ = run.monitor()
+    values = proved.primal, proved.primal, proved.primal_residual, dual_residual
+    point = iteration, float(run.done), run.seconds, *values, eta, proved.dual, proved.relative_gap
+    return _result(problem, run, Trace([point]), Status.converged, 1.0, None)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -171,9 +172,7 @@ def begin(problem: Problem, solver: Solver, start: Result | None = None) -> Run:
                 f"start has {len(start.w)} features and {len(start.theta)} constraints, "
                 f"the problem {problem.d} and {problem.m}"
             )
-        # Settings are compared by their repr: metrics without fields are equal as tuples.
-        same_solver = start.run is not None and repr(start.run.solver) == repr(solver)
-        if same_solver and _same_quadratics(start.run.problem, inner):
+        if start.run is not None and _same_solver(start.run.solver, solver) and _same_quadratics(start.run.problem, inner):
             return start.run.fork(inner)
     lengths = problem.d, problem.p, problem.m
     w, v, theta = map(np.zeros, lengths) if start is None else (x.copy() for x in (start.w, start.v, start.theta))
@@ -205,6 +204,11 @@ def _resumed(run: Run, moment: Moment | None) -> Status | None:
     except ValueError as error:
         raise CheckpointError(f"the checkpoint does not fit the run: {error}") from error
     return moment.status
+
+
+def _same_solver(one: Solver, other: Solver) -> bool:
+    """Whether the settings are the same; compared by their repr, as metrics without fields are equal as tuples."""
+    return one is other or repr(one) == repr(other)
 
 
 def _same_quadratics(one: Problem, other: Problem) -> bool:

@@ -22,11 +22,15 @@ def accuracy(y: Any, predicted: np.ndarray, weight: Any) -> float:
 def r2(y: Any, predicted: np.ndarray, weight: Any) -> float:
     """The (weighted) share of the variance that is explained."""
     if _are_plain(y, predicted, weight) and predicted.dtype == np.float64 and len(predicted) > 1:
-        off, away = y - predicted, y - (y.mean() if weight is None else np.average(y, weights=weight))
-        left, total = (float((d * d if weight is None else weight * d * d).sum()) for d in (off, away))
+        mean = np.add.reduce(y) / len(y) if weight is None else np.average(y, weights=weight)
+        left, total = (float(np.add.reduce(_squares(y - of, weight))) for of in (predicted, mean))
         if 0.0 < total < np.inf and left < np.inf:
             return 1.0 - left / total
     return float(r2_score(y, predicted, sample_weight=weight))
+
+
+def _squares(d: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    return d * d if weight is None else weight * d * d
 
 
 def _are_plain(y: Any, predicted: np.ndarray, weight: Any) -> bool:

@@ -269,7 +269,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         """The rows of ``A w`` that are not 0."""
         result, exact_v = outcome.result, outcome.choice.solver.exact_v
         if self.order == 0 and exact_v:
-            return np.flatnonzero(result.w_average[1:] != result.w_average[:-1])
+            return (result.w_average[1:] != result.w_average[:-1]).nonzero()[0]
         if exact_v:
             return np.flatnonzero(result.v)
         apart = np.abs(result.run.problem.times_A(result.w_average))

@@ -292,8 +292,8 @@ def as_part(part: Any, name: str) -> Any:
         hint = f"write {part.__name__}(...)" if isinstance(part, type) else "for example Hinge() or L1(0.1)"
         raise TypeError(f"{name} must be an instance of a NamedTuple class, got {part!r}; {hint}")
     kinds = _annotations(type(part))
-    fields = (_as_field(value, kinds.get(key, ""), f"{key} of {name}") for key, value in part._asdict().items())
-    return part._make(fields)
+    named = zip(part._fields, part, strict=True)
+    return part._make([_as_field(value, kinds.get(key, ""), f"{key} of {name}") for key, value in named])
 
 
 @functools.cache

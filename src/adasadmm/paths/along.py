@@ -196,16 +196,15 @@ def _solved(
     """The solution by these solvers, in turn until one reaches ``tol``."""
     attempts = Attempts(effort.tol)
     for choice in itertools.islice(in_turn, 1) if effort.first_only else in_turn:
-        settings = effort.settings(choice.solver)
-        if attempts.last is None:
-            start = start_of(problem, choice.solver)
-        else:
-            start, settings["epochs"] = attempts.last, min(settings["epochs"], CONTINUED)
-        settings = {"tol": effort.tol if choice.solver.knows_gap else None, **settings}
-        at_once = choice.solver.solves_at_once
-        result = solve_at_once(problem, choice.solver, start, effort.tol) if at_once else None
+        solver, start = choice.solver, attempts.last
+        if start is None:
+            start = start_of(problem, solver)
+        result = solve_at_once(problem, solver, start, effort.tol) if solver.solves_at_once else None
         if result is None:
-            result = solve(problem, choice.solver, start=start, **settings)
+            settings = {"tol": effort.tol if solver.knows_gap else None, **effort.settings(solver)}
+            if attempts.last is not None:
+                settings["epochs"] = min(settings["epochs"], CONTINUED)
+            result = solve(problem, solver, start=start, **settings)
         if attempts.ended_by(choice, result):
             break
     return Solution(problem, attempts.best, attempts.choice, gap_of(attempts.best) <= effort.tol)

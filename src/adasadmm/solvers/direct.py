@@ -175,7 +175,8 @@ class DirectRun(Run):
 
     def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
         self.problem, self.solver, self.method = problem, solver, method
-        self.v = problem.last_A_products.of(method.w) if method.w.any() else frozen(np.zeros(problem.m))
+        starts_at_zero = not method.w[0] and not method.w.any()  # the first entry alone tells most starts
+        self.v = frozen(np.zeros(problem.m)) if starts_at_zero else problem.last_A_products.of(method.w)
         self.iteration, self.best_dual = 0, BestDual()
 
     def advance(self, work: Work) -> None:
