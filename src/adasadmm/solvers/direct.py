@@ -223,10 +223,12 @@ class DirectRun(Run):
     def certify(self) -> Certificate:
         def compute() -> Certificate:
             problem, w = self.problem, self.method.w
-            primal = problem.loss_at(w)[0] + problem.ridge_value(w)
-            primal += problem.penalty_value(problem.last_A_products.of(w))
-            closed_form = diagonal.dual_value(problem, w, self.slopes, self.method.theta)
-            dual = duality.dual_value(problem, w, *self.dual_point()) if closed_form is None else Dual(*closed_form)
+            found = diagonal.values(problem, w, self.slopes, self.method.theta)
+            if found is None:
+                loss, dual = problem.loss_at(w)[0], duality.dual_value(problem, w, *self.dual_point())
+            else:
+                loss, dual = found.loss, Dual(found.dual, found.residual)
+            primal = loss + problem.ridge_value(w) + problem.penalty_value(problem.last_A_products.of(w))
             gap = duality.relative_gap(problem, primal, dual.value)
             return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)
 
