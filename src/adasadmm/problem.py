@@ -62,6 +62,8 @@ DEPENDS_ON = {
     "_condensed_rows": {"source", "rows", "loss"},
 }
 
+ONLY_PENALTY = frozenset(("penalty",))
+
 
 @functools.cache
 def _kept_with(replaced: frozenset[str]) -> frozenset[str]:
@@ -224,15 +226,27 @@ class Problem(LossOverRows, Constraint):
         """
         if unknown := inputs.keys() - INPUTS:
             raise TypeError(f"a problem has no input {sorted(unknown)[0]!r}: one of {', '.join(sorted(INPUTS))}")
-        kept = _kept_with(frozenset(inputs))
-        other = object.__new__(Problem)
-        vars(other).update({name: value for name, value in vars(self).items() if name in kept})
+        other = self._sharing(frozenset(inputs))
         other._set(**inputs)
+        return other
+
+    def _sharing(self, replaced: frozenset[str]) -> Problem:
+        """A problem to be completed by these inputs."""
+        kept, other = _kept_with(replaced), object.__new__(Problem)
+        vars(other).update({name: value for name, value in vars(self).items() if name in kept})
         return other
 
     def with_penalty(self, penalty: Any) -> Problem:
         """The same problem with another penalty; the rows are shared."""
         return self.replaced(penalty=penalty)
+
+    def with_strength(self, strength: float) -> Problem:
+        """The same problem with another strength of all parts of its penalty; sets have none."""
+        other = self._sharing(ONLY_PENALTY)
+        # It has passed the gate but for this number.
+        other.penalty = penalties.with_strength(self.penalty, strength)
+        penalties.check(other.penalty, other.p)
+        return other
 
     def with_gamma(self, gamma: ArrayLike) -> Problem:
         """The same problem with another ridge; the rows are shared."""

@@ -220,22 +220,19 @@ def _result(
     problem: Problem, run: Run, trace: Trace, status: Status, epochs: float, progressive_loss: float | None
 ) -> Result:
     """The result in the user's own rows, without those of a split w_set."""
-    (w, v, theta), (w_mean, v_mean), m, p = run.point, run.means, problem.m, problem.p
+    arrays, m, p = (*run.point, *run.means, run.answer), problem.m, problem.p
     later = not run.solver.knows_gap and problem.source is None and status is not Status.converged
-    copies: dict[int, np.ndarray] = {}
-
-    def copy_of(array: np.ndarray) -> np.ndarray:
-        """One copy of each array: those of a method that does not average are the same. None if it is read-only."""
-        return copies[id(array)] if id(array) in copies else copies.setdefault(id(array), kept(array))
-
+    # One copy of each array: those of a method that does not average are the same. None if it is read-only.
+    copies = {key: kept(array) for key, array in {id(array): array for array in arrays}.items()}
+    w, v, theta, w_mean, v_mean, answer = (copies[id(array)] for array in arrays)
     return Result(
-        w=copy_of(w),
-        v=copy_of(v)[:p],
-        theta=copy_of(theta)[:m],
-        w_mean=copy_of(w_mean),
-        v_mean=copy_of(v_mean)[:p],
-        w_average=copy_of(run.answer),
-        w_feasible=v[p:].copy() if run.problem.m > m else copy_of(w),
+        w=w,
+        v=v[:p],
+        theta=theta[:m],
+        w_mean=w_mean,
+        v_mean=v_mean[:p],
+        w_average=answer,
+        w_feasible=v[p:].copy() if run.problem.m > m else w,
         trace=trace,
         status=status,
         epochs=epochs,

@@ -121,7 +121,7 @@ def slope_of(e, i):
         return min(max(entry_or(e.s, i, balanced), low), high), 1.0
     if pull == 0.0:
         return min(max(0.0, low), high), 1.0 if abs(e.of_A[i]) <= e.rounding else -1.0
-    s = e.of_A[i] / pull
+    s = e.of_A[i] * (1.0 / pull)  # one division for all, if the pull is the same for all
     if low <= s <= high:
         return s, 1.0
     end = low if s < low else high

@@ -35,9 +35,9 @@ def _squares(d: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
 
 def _are_plain(y: Any, predicted: np.ndarray, weight: Any) -> bool:
     """Whether all are vectors of one length, and targets and predictions of one type."""
-    given = (y, predicted) if weight is None else (y, predicted, weight)
-    if any(type(one) is not np.ndarray or one.shape != (len(predicted),) for one in given):
-        return False
+    for one in (y, predicted) if weight is None else (y, predicted, weight):
+        if type(one) is not np.ndarray or one.shape != (len(predicted),):
+            return False
     has_weight = weight is None or (weight.dtype == np.float64 and 0.0 < weight.sum() < np.inf)
     return bool(has_weight and y.dtype == predicted.dtype and len(predicted) > 0)
 

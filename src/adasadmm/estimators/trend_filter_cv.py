@@ -178,7 +178,8 @@ class TrendFilterCV(JudgedPath, TrendFilter):
             chosen = self._by_criterion([one.made() for one in judgements], problem.n)
         else:
             self._judge_path_later([[one] for one in judgements])
-        self.coef_path_ = np.array([[outcome.result.w_average for outcome in path]]) + series.level
+        self.coef_path_ = np.array([[outcome.result.w_average for outcome in path]])
+        self.coef_path_ += series.level
         self.dual_gap_path_ = np.array([outcome.gap for outcome in path])
         self.alpha_ = float(self.alphas_[chosen])
         self._set_curve(observed, path[chosen])

@@ -7,6 +7,7 @@ shorter and shorter.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -24,11 +25,11 @@ class Pieces(NamedTuple):
     w: np.ndarray
 
 
-def pieces_along(h: np.ndarray | float, t: np.ndarray, strengths: np.ndarray) -> dict[float, Pieces]:
+def pieces_along(h: np.ndarray | float, t: np.ndarray, strengths: Iterable[float]) -> dict[float, Pieces]:
     """The pieces for each strength; weights and targets as in `chain.fuse_chain`."""
     n, found = len(t), {}
     last, h, t, w = np.arange(n), np.full(n, h), t.copy(), np.empty(n)
-    for strength in np.unique(strengths).tolist():
+    for strength in sorted(set(strengths)):
         number = join_nodes(h, t, strength, last, w)
         last, h, t, w = last[:number], h[:number], t[:number], w[:number]
         found[strength] = Pieces(last.copy(), w.copy())

@@ -22,7 +22,7 @@ from ..solvers import ProximalNewton, Solver
 from .choice import CONTINUED, Attempts, Choice, along_path, gap_of, is_auto
 from .contracted import contracting
 from .exact import with_exact_structure
-from .strength import with_l1_norm, with_strength
+from .strength import with_l1_norm
 
 __all__ = ["Solution", "as_strengths", "path", "solutions"]
 
@@ -174,7 +174,7 @@ def solutions(
     few = contracting(problem) if is_auto(solver) and not effort.first_only and effort.tol > 0.0 else None
     for alpha in strengths:
         # From the last problem, which has what was computed from the rows: all but the penalty is shared.
-        current = current.with_penalty(with_strength(current.penalty, alpha))
+        current = current.with_strength(alpha)
         found = None if few is None else few.result(current, effort.tol)
         if found is None:
             few = None

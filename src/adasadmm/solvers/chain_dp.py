@@ -166,7 +166,7 @@ class ChainMethod:
         """Find the pieces for all strengths together, which takes less time than one after the other."""
         if isinstance(self.problem.loss, losses.Squared) and self.chain.is_even and not self.searches:
             h, t, _ = self._quadratic(0.0)
-            self.problem.of_coordinates[PIECES] = pieces_along(h, t, np.array(strengths))
+            self.problem.of_coordinates[PIECES] = pieces_along(h, t, strengths)
 
     def state(self) -> dict[str, np.ndarray]:
         return {"solved": self.done}
