@@ -172,8 +172,9 @@ def begin(problem: Problem, solver: Solver, start: Result | None = None) -> Run:
                 f"start has {len(start.w)} features and {len(start.theta)} constraints, "
                 f"the problem {problem.d} and {problem.m}"
             )
-        if start.run is not None and _same_solver(start.run.solver, solver) and _same_quadratics(start.run.problem, inner):
-            return start.run.fork(inner)
+        run = start.run
+        if run is not None and _same_solver(run.solver, solver) and _same_quadratics(run.problem, inner):
+            return run.fork(inner)
     lengths = problem.d, problem.p, problem.m
     w, v, theta = map(np.zeros, lengths) if start is None else (x.copy() for x in (start.w, start.v, start.theta))
     if split:
@@ -213,7 +214,8 @@ def _same_solver(one: Solver, other: Solver) -> bool:
 
 def _same_quadratics(one: Problem, other: Problem) -> bool:
     """Whether a run on one problem can continue on the other: its w-step and its slack belong to these arrays."""
-    return equal(*((problem.A, problem.B, problem.b, problem.gamma) for problem in (one, other)))
+    pairs = (one.A, other.A), (one.B, other.B), (one.b, other.b), (one.gamma, other.gamma)
+    return all(ours is theirs or equal(ours, theirs) for ours, theirs in pairs)
 
 
 def _result(

@@ -71,6 +71,7 @@ def values(
     y, c = problem.rows.y, problem.rows.c
     e = Equations(problem.loss, 1.0, y, float(c[0]) / problem.n, 0.0, w, of_A, s, 0.0)
     if not problem.is_plain:
+        assert problem.diagonal is not None
         e = e._replace(x=problem.diagonal, rate=problem.rates, gamma=problem.gamma)
     scale, loss, conjugates, ridge, pull, size, residual = sums(e, 1.0, shift)
     if scale != 1.0:  # perhaps because of rounding errors, whose size takes a while to find

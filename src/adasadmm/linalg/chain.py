@@ -54,7 +54,7 @@ def fuse_chain(h, t, edges, w):
 
 @inlined
 def find_pieces(h, t, edges, w):
-    """The same up to rounding errors: nodes of one piece are equal, but edges much stronger than the forces cost digits."""
+    """The same up to rounding: nodes of a piece are equal, but edges much stronger than the forces cost digits."""
     if not _scan(h, t, edges, w):
         _run_programme(h, t, edges, w)
 

@@ -291,7 +291,7 @@ def as_part(part: Any, name: str) -> Any:
     if not hasattr(part, "_fields") or isinstance(part, type):
         hint = f"write {part.__name__}(...)" if isinstance(part, type) else "for example Hinge() or L1(0.1)"
         raise TypeError(f"{name} must be an instance of a NamedTuple class, got {part!r}; {hint}")
-    kinds = _annotations(type(part))
+    kinds = _annotations(type(part))  # type: ignore[arg-type]
     named = zip(part._fields, part, strict=True)
     return part._make([_as_field(value, kinds.get(key, ""), f"{key} of {name}") for key, value in named])
 

@@ -117,7 +117,8 @@ def l1_conjugate(penalty: L1, s):
 @domain.register
 def l1_domain(penalty: L1, s):
     limit = penalty.nu * (1.0 if penalty.weights is None else np.asarray(penalty.weights))
-    is_inside = penalty.weights is None and s.size > 0 and -limit <= np.minimum.reduce(s) and np.maximum.reduce(s) <= limit
+    one_limit = penalty.weights is None and s.size > 0
+    is_inside = one_limit and -limit <= np.minimum.reduce(s) and np.maximum.reduce(s) <= limit
     return s if is_inside else np.clip(s, -limit, limit)
 
 
