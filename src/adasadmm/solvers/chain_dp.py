@@ -191,9 +191,8 @@ class ChainMethod:
         if isinstance(self.problem.loss, losses.Squared):
             h, t, edges = self._quadratic(shift)
             nu, known = self.problem.penalty.nu, self.problem.of_coordinates.get(PIECES, {})
-            if nu in known and self.chain.is_even and not self.searches:
-                return expanded(h, t, nu, known[nu])
-            return fused_chain(h, t, edges)
+            along_path = nu in known and self.chain.is_even
+            return expanded(h, t, nu, known[nu]) if along_path else fused_chain(h, t, edges)
         edges = self.chain.edges
         if is_registered(losses.pieces, self.nodes.loss):
             pieces = pieces_of(self.nodes, shift)
