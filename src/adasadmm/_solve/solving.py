@@ -154,9 +154,17 @@ def solve_at_once(problem: Problem, solver: Solver, start: Result | None, tol: f
     proved = run.certify()
     if not proved.relative_gap <= tol:
         return None
-    iteration, eta, dual_residual, *_ = run.monitor()
-    values = proved.primal, proved.primal, proved.primal_residual, dual_residual
-    point = iteration, float(run.done), run.seconds, *values, eta, proved.dual, proved.relative_gap
+    at, values = run.monitor(), (proved.primal, proved.primal, proved.primal_residual)
+    point = (
+        at.iteration,
+        float(run.done),
+        run.seconds,
+        *values,
+        at.dual_residual,
+        at.eta,
+        proved.dual,
+        proved.relative_gap,
+    )
     return _result(problem, run, Trace([point]), Status.converged, 1.0, None)
 
 

@@ -172,18 +172,22 @@ class TrendFilterCV(JudgedPath, TrendFilter):
         problem = self._problem(series, 1.0, self._unit(series))
         self.alphas_ = self._strengths_tried(problem, power)
         chosen = self._by_folds(t, y, (sample_weight, offset), groups) if self.selection == "cv" else None
-        path = list(self._solve_path(problem, self.alphas_ / power, series.constant))
-        judgements = [outcome.judgement(observed.merged) for outcome in path]
+        judgements, gaps, outcomes = [], [], {}
+        for place, outcome in enumerate(self._solve_path(problem, self.alphas_ / power, series.constant)):
+            judgements.append(outcome.judgement(observed.merged))
+            gaps.append(outcome.gap)
+            if chosen in (None, place):  # the runs of other strengths need not stay in memory
+                outcomes[place] = outcome
         if chosen is None:
             chosen = self._by_criterion([one.made() for one in judgements], problem.n)
         else:
             self._judge_path_later([[one] for one in judgements])
-        self.coef_path_ = np.array([[outcome.result.w_average for outcome in path]])
+        self.coef_path_ = np.array([[one.w for one in judgements]])
         self.coef_path_ += series.level
-        self.dual_gap_path_ = np.array([outcome.gap for outcome in path])
+        self.dual_gap_path_ = np.array(gaps)
         self.alpha_ = float(self.alphas_[chosen])
-        self._set_curve(observed, path[chosen])
-        self._set_outcomes([path[chosen]], series.constant, observed.merged)
+        self._set_curve(observed, outcomes[chosen])
+        self._set_outcomes([outcomes[chosen]], series.constant, observed.merged)
         return self
 
     def _strengths_tried(self, problem: Problem, power: float) -> np.ndarray:

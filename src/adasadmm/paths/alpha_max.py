@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from .. import losses
 from .._core.jit import is_registered
 from .._core.threads import one_blas_thread
-from .._solve import solve
+from .._solve import solve, solve_at_once
 from ..certificates import duality
 from ..certificates.contraction import stands_alone_at_the_end
 from ..certificates.trace import Result, Status
@@ -22,6 +22,7 @@ from ..solvers import ADMM, ALM, ChainDP, ProximalNewton, check_fits
 __all__ = ["alpha_max"]
 
 MOST_EDGES = 4  # for each coefficient, with which the Laplacian of a graph has a sparse factor
+FUSED = 1e-6  # the gap of the fused solution of a chain, whose multipliers are those of exact sums
 MOST_RAISES, RAISED = 10, 100.0  # of a strength that does not fuse a chain
 MARGIN = 1.0 + 1e-4  # at the bound itself, rounding decides which coefficients are 0
 
@@ -76,13 +77,11 @@ def _chain_multipliers(problem: Problem) -> np.ndarray | None:
     weights = np.ones(problem.m) if penalty.weights is None else penalty.weights
     if not weights.all():
         return None
-    strength = float(np.abs(duality.data_pull(problem, duality.slopes(problem, np.zeros(problem.n)))).sum())
+    strength = float(np.abs(problem.rates * problem.diagonal * duality.slopes(problem, np.zeros(problem.n))).sum())
     for _ in range(MOST_RAISES):
-        result = solve(problem.with_penalty(penalty._replace(nu=strength)), solver)
-        if result.status is not Status.converged:
-            return None
-        if not result.v.any():
-            return result.theta / weights
+        result = solve_at_once(problem.with_strength(strength), solver, None, FUSED)
+        if result is None or not result.v.any():
+            return None if result is None else result.theta / weights
         strength *= RAISED
     return None
 
