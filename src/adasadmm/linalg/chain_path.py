@@ -7,13 +7,14 @@ shorter and shorter.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from .._core.jit import compiled, entry_or, inlined
-from .chain import find_pieces
+from .chain import MOST_VISITS, next_piece, run_programme
 
 __all__ = ["Pieces", "expanded", "pieces_along"]
 
@@ -25,14 +26,25 @@ class Pieces(NamedTuple):
     w: np.ndarray
 
 
+class Nodes(NamedTuple):
+    """A chain of pieces: the last node of each in the whole chain, the sum of its weights, mean target and value."""
+
+    last: np.ndarray
+    h: np.ndarray
+    t: np.ndarray
+    w: np.ndarray
+
+
 def pieces_along(h: np.ndarray | float, t: np.ndarray, strengths: Iterable[float]) -> dict[float, Pieces]:
     """The pieces for each strength; weights and targets as in `chain.fuse_chain`."""
     n, found = len(t), {}
-    last, h, t, w = np.arange(n), np.full(n, h), t.copy(), np.empty(n)
+    nodes = Nodes(np.arange(n), np.full(n, h), t, np.empty(n))
+    spaces = itertools.cycle([Nodes(np.empty(n, nodes.last.dtype), *np.empty((3, n))) for _ in range(2)])
     for strength in sorted(set(strengths)):
-        number = join_nodes(h, t, strength, last, w)
-        last, h, t, w = last[:number], h[:number], t[:number], w[:number]
-        found[strength] = Pieces(last.copy(), w.copy())
+        pieces = next(spaces)
+        number = join_nodes(nodes, strength, pieces)
+        nodes = Nodes(*(field[:number] for field in pieces))
+        found[strength] = Pieces(nodes.last.copy(), nodes.w.copy())
     return found
 
 
@@ -44,44 +56,61 @@ def expanded(h: np.ndarray | float, t: np.ndarray, strength: float, pieces: Piec
 
 
 @compiled
-def join_nodes(h, t, strength, last, w):
-    """Join the nodes of each piece for this strength in place, and return the number of pieces.
+def join_nodes(nodes, strength, pieces):
+    """Write the pieces for this strength, and return their number."""
+    number = _scan_pieces(nodes, strength, pieces)
+    return number if number >= 0 else _programme_pieces(nodes, strength, pieces)
 
-    The first entries of h, t, last and w then belong to the pieces: weight, mean target, last node and value.
-    """
-    number, start, n = 0, 0, len(t)
-    find_pieces(h, t, strength, w)
-    while start < n:
-        value, origin, mass, total, end = w[start], t[start], 0.0, 0.0, start
-        while end < n and w[end] == value:
-            mass += h[end]
-            total += h[end] * (t[end] - origin)  # sums of distances from the first target lose no digits
-            end += 1
-        h[number], t[number] = mass, origin + total / mass if mass > 0.0 else origin
-        last[number], w[number] = last[end - 1], value
-        start, number = end, number + 1
-    _balance(h, t, strength, w[:number])
+
+@inlined
+def _scan_pieces(nodes, strength, pieces):
+    """The pieces that a scan finds; -1 if that would take too long, or if a weight is 0."""
+    number, visits, start, force = 0, 0, 0, 0.0  # the force is the multiplier of the edge before the piece
+    while start < len(nodes.t):
+        if not nodes.h[start] > 0.0 or visits > MOST_VISITS * len(nodes.t):
+            return -1
+        end, value, after, seen = next_piece(nodes.h, nodes.t, strength, start, force)
+        _write_piece(nodes, start, end, value, (force, after), pieces, number)
+        start, force, number, visits = end + 1, after, number + 1, visits + seen
     return number
 
 
 @inlined
-def _balance(h, t, strength, w):
-    """From values of pieces that are right up to rounding to those at which the forces on each piece sum to 0.
-
-    No piece may be carried past the one before it.
-    """
-    before = 0.0  # the multiplier of the edge before the piece
-    for k in range(len(w)):
+def _programme_pieces(nodes, strength, pieces):
+    """The pieces by dynamic programming."""
+    number, start, force, w = 0, 0, 0.0, nodes.w
+    run_programme(nodes.h, nodes.t, strength, w)
+    while start < len(w):
+        end = start
+        while end + 1 < len(w) and w[end + 1] == w[start]:
+            end += 1
         after = 0.0
-        if k < len(w) - 1:
-            after = strength if w[k + 1] > w[k] else -strength
-        if h[k] > 0.0:
-            w[k] = t[k] + (after - before) / h[k]
-        if before > 0.0:
-            w[k] = max(w[k], w[k - 1])
-        elif before < 0.0:
-            w[k] = min(w[k], w[k - 1])
-        before = after
+        if end + 1 < len(w):
+            after = strength if w[end + 1] > w[end] else -strength
+        _write_piece(nodes, start, end, w[start], (force, after), pieces, number)
+        start, force, number = end + 1, after, number + 1
+    return number
+
+
+@inlined
+def _write_piece(nodes, start, end, value, forces, pieces, k):
+    """Write the piece with these nodes. Its value, which may have lost digits, is corrected: the forces on it sum to 0.
+
+    No correction may carry it past the piece before it.
+    """
+    origin, mass, total = nodes.t[start], 0.0, 0.0
+    for i in range(start, end + 1):
+        mass += nodes.h[i]
+        total += nodes.h[i] * (nodes.t[i] - origin)  # sums of distances from the first target lose no digits
+    mean, (before, after) = origin, forces
+    if mass > 0.0:
+        mean = origin + total / mass
+        value = mean + (after - before) / mass
+    if before > 0.0:
+        value = max(value, pieces.w[k - 1])
+    elif before < 0.0:
+        value = min(value, pieces.w[k - 1])
+    pieces.last[k], pieces.h[k], pieces.t[k], pieces.w[k] = nodes.last[end], mass, mean, value
 
 
 @compiled
