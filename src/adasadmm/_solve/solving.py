@@ -154,18 +154,10 @@ def solve_at_once(problem: Problem, solver: Solver, start: Result | None, tol: f
     proved = run.certify()
     if not proved.relative_gap <= tol:
         return None
-    at, values = run.monitor(), (proved.primal, proved.primal, proved.primal_residual)
-    point = (
-        at.iteration,
-        float(run.done),
-        run.seconds,
-        *values,
-        at.dual_residual,
-        at.eta,
-        proved.dual,
-        proved.relative_gap,
-    )
-    return _result(problem, run, Trace([point]), Status.converged, 1.0, None)
+    at, gap = run.monitor(), proved.relative_gap
+    values = proved.primal, proved.primal, proved.primal_residual, at.dual_residual, at.eta, proved.dual, gap
+    trace = Trace([(at.iteration, float(run.done), run.seconds, *values)])
+    return _result(problem, run, trace, Status.converged, 1.0, None)
 
 
 @np.errstate(over="ignore", invalid="ignore")
