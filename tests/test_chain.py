@@ -21,11 +21,14 @@ from adasadmm import (
     Squared,
     SquaredHinge,
     graphs,
+    path,
     solve,
 )
 from adasadmm.linalg.chain import fused_chain
+from adasadmm.linalg.chain_path import expanded, pieces_along
 from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows, diagonal_of
 from adasadmm.linalg.paths import paths_of
+from adasadmm.paths.alpha_max import alpha_max
 
 
 def differences(n):
@@ -43,9 +46,9 @@ def weights(rng, n, zeros=0.3):
 # --- the dynamic programme -------------------------------------------------------------------------------------------
 
 
-def assert_minimised(h, t, edges):
+def assert_minimised(h, t, edges, solution=None):
     """The forces up to an edge are a subgradient of its penalty at the difference of its ends."""
-    w, u = fused_chain(h, t, edges)
+    w, u = fused_chain(h, t, edges) if solution is None else solution
     jumps = np.diff(w)
     assert (np.abs(u) <= edges).all()
     np.testing.assert_array_equal(u[jumps != 0.0], (edges * np.sign(jumps))[jumps != 0.0])
@@ -62,6 +65,24 @@ def test_multipliers_prove_the_minimiser(seed, zeros):
     edges = strength * weights(rng, n - 1, zeros)
     h[rng.integers(n)] = 1.0
     assert_minimised(h, t, edges)
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(15))
+def test_strengths_that_are_solved_together(seed, zeros):
+    rng = np.random.default_rng(seed)
+    n, strengths = int(rng.integers(1, 80)), (10.0 ** rng.uniform(-5, 2, 8)).tolist()
+    h, t = weights(rng, n, zeros), 100.0 + rng.integers(0, 5, n) + rng.choice([0.0, 1.0]) * rng.normal(size=n)
+    found = pieces_along(h, t, strengths)
+    for strength in strengths:
+        assert_minimised(h, t, np.full(n - 1, strength), expanded(h, t, strength, found[strength]))
+
+
+def test_pieces_of_a_weak_penalty_lie_within_those_of_a_strong_one():
+    t, strengths = np.random.default_rng(0).normal(size=300).cumsum(), [3.0, 0.1, 1.0]
+    found = pieces_along(0.5, t, strengths)
+    weak, middle, strong = (set(found[strength].last.tolist()) for strength in sorted(strengths))
+    assert weak > middle > strong
 
 
 def test_ties_do_not_jump_in_the_wrong_direction():
@@ -313,3 +334,27 @@ def test_a_result_can_be_continued_with_another_penalty():
     weaker = problem.with_penalty(L1(0.01))
     again, fresh = solve(weaker, ChainDP(), start=first), solve(weaker, ChainDP())
     np.testing.assert_array_equal(again.w, fresh.w)
+
+
+@pytest.mark.parametrize("change", [{}, {"gamma": 0.1}, {"sample_weight": np.arange(1.0, 41.0)}])
+def test_a_path_has_the_solutions_of_single_problems(change):
+    y, alphas = np.random.default_rng(0).normal(size=40).cumsum(), [0.3, 0.1, 0.01, 0.001]
+    problem = Problem(np.eye(40), y, loss=Squared(), penalty=L1(1.0), A=graphs.difference(40), **change)
+    for alpha, result in zip(alphas, path(problem, alphas), strict=True):
+        alone = solve(problem.with_penalty(L1(alpha)), ChainDP())
+        np.testing.assert_allclose(result.w, alone.w, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(result.theta, alone.theta, rtol=1e-9, atol=1e-14)
+        assert result.status is alone.status and result.certificate.relative_gap < 1e-10
+        assert list(result.trace) == list(alone.trace) and len(result.trace["objective"]) == 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Logistic()])
+def test_the_largest_strength_is_the_largest_multiplier(loss, weighted):
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(30) > 0.4, 1.0, -1.0) if isinstance(loss, Logistic) else rng.normal(size=30)
+    edges = rng.uniform(0.5, 2.0, 29) if weighted else None
+    problem = Problem(np.eye(30), y, loss=loss, penalty=L1(1.0, edges), A=graphs.difference(30))
+    top = alpha_max(problem)
+    at, below = path(problem, [top, 0.999 * top], tol=1e-10)
+    assert not at.v.any() and below.v.any()

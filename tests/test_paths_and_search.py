@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 
 import adasadmm
@@ -102,14 +103,14 @@ def test_strengths_are_checked_before_any_work(alphas):
 
 def test_an_interrupted_path_keeps_its_results(monkeypatch):
     problem = Problem(np.eye(2), [1.0, 2.0], loss=Squared(), penalty=L1(1.0), A=[[1.0, -1.0]])
-    real, calls = adasadmm.paths.along.solve, itertools.count()
+    real, calls = adasadmm.paths.along.solve_at_once, itertools.count()
 
     def interrupted(*args, **settings):
         if next(calls) == 2:
             raise KeyboardInterrupt
         return real(*args, **settings)
 
-    monkeypatch.setattr(adasadmm.paths.along, "solve", interrupted)
+    monkeypatch.setattr(adasadmm.paths.along, "solve_at_once", interrupted)
     with pytest.raises(KeyboardInterrupt) as raised:
         path(problem, [1.0, 0.5, 0.1, 0.01])
     assert len(raised.value.results) == 2
@@ -549,3 +550,21 @@ def test_a_search_of_trends_with_exposures_is_that_of_shifted_targets():
     np.testing.assert_allclose(shifted.coef_, plain.coef_, atol=1e-6)
     with pytest.raises(ValueError, match="scoring must be None with an offset"):
         clone(model).set_params(scoring="r2").fit(t, y, offset=shift)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_scorer_of_trends_may_use_other_weights_times_and_attributes(order):
+    rng = np.random.default_rng(1)
+    t, weight = np.arange(60.0), rng.uniform(0.5, 2.0, size=60)
+    y = np.repeat([0.0, 1.0, -1.0], 20) + 0.1 * rng.normal(size=60)
+
+    def scorer(model, t, y, sample_weight):
+        assert model.score(t, y, sample_weight) == pytest.approx(model.score(t.copy(), y.copy(), sample_weight.copy()))
+        assert model.score(t, y) == pytest.approx(r2_score(y, model.predict(t)))
+        assert model.score(t[:5], y[:5]) == pytest.approx(r2_score(y[:5], model.predict(t[:5])))
+        assert model.n_pieces_ == len(model.change_points_) + 1 and len(model.coef_) == len(model.times_)
+        return model.score(t, y, sample_weight)
+
+    search = TrendFilterCV(order, alphas=4, cv=3)
+    plain, own = (clone(search).set_params(scoring=one).fit(t, y, weight) for one in (None, scorer))
+    np.testing.assert_array_equal(plain.cv_results_["mean_test_score"], own.cv_results_["mean_test_score"])

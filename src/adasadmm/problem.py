@@ -62,6 +62,8 @@ DEPENDS_ON = {
     "_condensed_rows": {"source", "rows", "loss"},
 }
 
+ONLY_PENALTY = frozenset(("penalty",))
+
 
 @functools.cache
 def _kept_with(replaced: frozenset[str]) -> frozenset[str]:
@@ -171,23 +173,24 @@ class Problem(LossOverRows, Constraint):
     def _set(self, **given: Any) -> None:
         """Keep these inputs in the form that their gates return; check again what has to agree with them."""
         vars(self).update(given)
-        if given.keys() & {"source", "rows"}:
+        changed = given.keys()
+        if not changed.isdisjoint({"source", "rows"}):
             shape = self.rows.X.shape if self.source is None else self.source.shape
             self.n, self.d = shape if self.source is None else (length * self.outputs for length in shape)
-        if given.keys() & {"source", "rows", "loss"}:
+        if not changed.isdisjoint({"source", "rows", "loss"}):
             self.loss = as_loss(self.loss, self.first_rows.y)
-        if given.keys() & {"source", "rows", "A", "B"}:
+        if not changed.isdisjoint({"source", "rows", "A", "B"}):
             self._set_matrices()
-        if given.keys() & {"A", "b"}:
+        if not changed.isdisjoint({"A", "b"}):
             none = self.b is None
             self.b = np.zeros(self.m) if none else as_vector(self._flat(self.b, self.m), self.m, "b")
             self.has_b = not none and bool(self.b.any())
-        if "gamma" in given:
+        if "gamma" in changed:
             self.gamma = as_gamma(self._flat(given["gamma"], self.d), self.d)
             self.has_ridge = bool(self.gamma[:1].any() if np.ndim(given["gamma"]) == 0 else self.gamma.any())
-        if given.keys() & {"A", "B", "penalty"}:
+        if not changed.isdisjoint({"A", "B", "penalty"}):
             self.penalty = as_penalty(self.penalty, self.p, "penalty")
-        if "w_set" in given:
+        if "w_set" in changed:
             self.w_set = None if self.w_set is None else as_set(self.w_set, self.d)
 
     def _set_matrices(self) -> None:
@@ -223,15 +226,27 @@ class Problem(LossOverRows, Constraint):
         """
         if unknown := inputs.keys() - INPUTS:
             raise TypeError(f"a problem has no input {sorted(unknown)[0]!r}: one of {', '.join(sorted(INPUTS))}")
-        kept = _kept_with(frozenset(inputs))
-        other = object.__new__(Problem)
-        vars(other).update({name: value for name, value in vars(self).items() if name in kept})
+        other = self._sharing(frozenset(inputs))
         other._set(**inputs)
+        return other
+
+    def _sharing(self, replaced: frozenset[str]) -> Problem:
+        """A problem to be completed by these inputs."""
+        kept, other = _kept_with(replaced), object.__new__(Problem)
+        vars(other).update({name: value for name, value in vars(self).items() if name in kept})
         return other
 
     def with_penalty(self, penalty: Any) -> Problem:
         """The same problem with another penalty; the rows are shared."""
         return self.replaced(penalty=penalty)
+
+    def with_strength(self, strength: float) -> Problem:
+        """The same problem with another strength of all parts of its penalty; sets have none."""
+        other = self._sharing(ONLY_PENALTY)
+        # It has passed the gate but for this number.
+        other.penalty = penalties.with_strength(self.penalty, strength)
+        penalties.check(other.penalty, other.p)
+        return other
 
     def with_gamma(self, gamma: ArrayLike) -> Problem:
         """The same problem with another ridge; the rows are shared."""

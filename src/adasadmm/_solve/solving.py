@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 
 import numpy as np
 import numpy.typing as npt
 
-from .._core.threads import one_blas_thread
+from .._core.threads import go_on_or_halt, one_blas_thread
 from ..certificates.objectives import Objectives
 from ..certificates.polish import fuse
 from ..certificates.trace import Certificate, Result, Status, Trace
@@ -17,12 +18,12 @@ from ..linalg.last_products import kept
 from ..linalg.matrices import equal
 from ..penalties import SEPARABLE_SETS
 from ..problem import Problem
-from ..solvers import ALM, Point, Run, Solver, check_fits
+from ..solvers import ALM, Iterations, Point, Run, Solver, check_fits
 from .drive import Callback, drive, epochs_of
 from .progress import Progress
 from .schedule import Plan, after, schedule
 
-__all__ = ["begin", "solve"]
+__all__ = ["begin", "solve", "solve_at_once"]
 
 DEFAULT_TOL = 1e-3  # of the solvers that know their gap
 POLISHED = 1e-8  # the gap that polish continues to, if tol is not smaller
@@ -140,6 +141,26 @@ def solve(
 
 
 @np.errstate(over="ignore", invalid="ignore")
+def solve_at_once(problem: Problem, solver: Solver, start: Result | None, tol: float) -> Result | None:
+    """The result of `solve` for a solver that ``solves_at_once``; None if its gap exceeds ``tol``.
+
+    Along a path of penalties, checks, schedule, clock and trace would take longer than the one iteration.
+    """
+    run = begin(problem, solver, start)
+    go_on_or_halt()
+    clock = time.perf_counter()
+    run.advance(Iterations(1))
+    run.done, run.seconds = run.done + 1, run.seconds + time.perf_counter() - clock
+    proved = run.certify()
+    if not proved.relative_gap <= tol:
+        return None
+    at, gap = run.monitor(), proved.relative_gap
+    values = proved.primal, proved.primal, proved.primal_residual, at.dual_residual, at.eta, proved.dual, gap
+    trace = Trace([(at.iteration, float(run.done), run.seconds, *values)])
+    return _result(problem, run, trace, Status.converged, 1.0, None)
+
+
+@np.errstate(over="ignore", invalid="ignore")
 def begin(problem: Problem, solver: Solver, start: Result | None = None) -> Run:
     """A new run, or one that continues from a result: its own run if nothing but rows and penalty have changed."""
     keeps_w_set = solver.separable_w_step and isinstance(problem.w_set, SEPARABLE_SETS)
@@ -151,10 +172,9 @@ def begin(problem: Problem, solver: Solver, start: Result | None = None) -> Run:
                 f"start has {len(start.w)} features and {len(start.theta)} constraints, "
                 f"the problem {problem.d} and {problem.m}"
             )
-        # Settings are compared by their repr: metrics without fields are equal as tuples.
-        same_solver = start.run is not None and repr(start.run.solver) == repr(solver)
-        if same_solver and _same_quadratics(start.run.problem, inner):
-            return start.run.fork(inner)
+        run = start.run
+        if run is not None and _same_solver(run.solver, solver) and _same_quadratics(run.problem, inner):
+            return run.fork(inner)
     lengths = problem.d, problem.p, problem.m
     w, v, theta = map(np.zeros, lengths) if start is None else (x.copy() for x in (start.w, start.v, start.theta))
     if split:
@@ -187,31 +207,34 @@ def _resumed(run: Run, moment: Moment | None) -> Status | None:
     return moment.status
 
 
+def _same_solver(one: Solver, other: Solver) -> bool:
+    """Whether the settings are the same; compared by their repr, as metrics without fields are equal as tuples."""
+    return one is other or repr(one) == repr(other)
+
+
 def _same_quadratics(one: Problem, other: Problem) -> bool:
     """Whether a run on one problem can continue on the other: its w-step and its slack belong to these arrays."""
-    return equal(*((problem.A, problem.B, problem.b, problem.gamma) for problem in (one, other)))
+    pairs = (one.A, other.A), (one.B, other.B), (one.b, other.b), (one.gamma, other.gamma)
+    return all(ours is theirs or equal(ours, theirs) for ours, theirs in pairs)
 
 
 def _result(
     problem: Problem, run: Run, trace: Trace, status: Status, epochs: float, progressive_loss: float | None
 ) -> Result:
     """The result in the user's own rows, without those of a split w_set."""
-    (w, v, theta), (w_mean, v_mean), m, p = run.point, run.means, problem.m, problem.p
+    arrays, m, p = (*run.point, *run.means, run.answer), problem.m, problem.p
     later = not run.solver.knows_gap and problem.source is None and status is not Status.converged
-    copies: dict[int, np.ndarray] = {}
-
-    def copy_of(array: np.ndarray) -> np.ndarray:
-        """One copy of each array: those of a method that does not average are the same. None if it is read-only."""
-        return copies[id(array)] if id(array) in copies else copies.setdefault(id(array), kept(array))
-
+    # One copy of each array: those of a method that does not average are the same. None if it is read-only.
+    copies = {key: kept(array) for key, array in {id(array): array for array in arrays}.items()}
+    w, v, theta, w_mean, v_mean, answer = (copies[id(array)] for array in arrays)
     return Result(
-        w=copy_of(w),
-        v=copy_of(v)[:p],
-        theta=copy_of(theta)[:m],
-        w_mean=copy_of(w_mean),
-        v_mean=copy_of(v_mean)[:p],
-        w_average=copy_of(run.answer),
-        w_feasible=v[p:].copy() if run.problem.m > m else copy_of(w),
+        w=w,
+        v=v[:p],
+        theta=theta[:m],
+        w_mean=w_mean,
+        v_mean=v_mean[:p],
+        w_average=answer,
+        w_feasible=v[p:].copy() if run.problem.m > m else w,
         trace=trace,
         status=status,
         epochs=epochs,

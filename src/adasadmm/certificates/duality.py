@@ -34,7 +34,7 @@ __all__ = ["Dual", "certificate", "data_pull", "dual_value", "relative_gap", "sl
 
 NO_DUAL_POINT = "no dual point was found where the conjugates are finite"
 CONTRADICTION = "the dual value exceeds the primal value: a function of the loss or the penalty is wrong"
-ULPS = 4 * np.finfo(float).eps
+ULPS, TINY = 4 * np.finfo(float).eps, np.finfo(float).tiny
 OF_ZERO, OF_CONSTANT = 1e-12, 1e-4  # of the excess at w = 0 and of a constant: what a gap is compared with at least
 EXCESS = 1e-5  # of the dual over the primal value, relative: far above rounding
 
@@ -159,7 +159,7 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
     floor = OF_ZERO * (problem.value_at_zero - least)
     if primal - least < floor and constant_is_free(problem):
         floor = min(floor, OF_CONSTANT * (problem.loss_at_mean_target - least))
-    return max(primal - dual, 0.0) / max(primal - least, floor, np.finfo(float).tiny)
+    return max(primal - dual, 0.0) / max(primal - least, floor, TINY)
 
 
 def _contradicts(problem: Problem, primal: float, dual: float) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Curve"]
+__all__ = ["Curve", "places"]
 
 
 class Curve(NamedTuple):
@@ -35,9 +35,12 @@ class Curve(NamedTuple):
         rows_exist = bool(np.isin(self.breaks, np.arange(n - self.degree - 1)).all())
         return n > self.degree >= 0 and self.values.shape == self.knots.shape == (n,) and rows_exist
 
-    def at(self, t: np.ndarray) -> np.ndarray:
-        """The values at any points; outside the knots those of the first and of the last polynomial."""
-        place = np.clip(np.searchsorted(self.knots, t, side="right") - 1, 0, len(self.knots) - 1)
+    def at(self, t: np.ndarray, place: np.ndarray | None = None) -> np.ndarray:
+        """The values at any points; outside the knots those of the first and of the last polynomial.
+
+        ``place`` are the `places` of these points, if they are known.
+        """
+        place = places(self.knots, t) if place is None else place
         if self.degree == 0:  # a piece has one value
             return self.values[place]
         nodes = self._nodes(t, place)
@@ -56,6 +59,11 @@ class Curve(NamedTuple):
         # Close knots would magnify rounding errors when the polynomial is continued far beyond them.
         spread = first[:, None] + step * (last - first)[:, None] // max(k, 1)
         return np.where(outside[:, None], spread, start[:, None] + step)
+
+
+def places(knots: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """The last knot that is not behind each point; the first one for points before all knots."""
+    return np.clip(np.searchsorted(knots, t, side="right") - 1, 0, len(knots) - 1)
 
 
 def _interpolated(x: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.ndarray:

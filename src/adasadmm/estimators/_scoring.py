@@ -22,18 +22,22 @@ def accuracy(y: Any, predicted: np.ndarray, weight: Any) -> float:
 def r2(y: Any, predicted: np.ndarray, weight: Any) -> float:
     """The (weighted) share of the variance that is explained."""
     if _are_plain(y, predicted, weight) and predicted.dtype == np.float64 and len(predicted) > 1:
-        off, away = y - predicted, y - np.average(y, weights=weight)
-        left, total = (float(np.sum(d * d if weight is None else weight * d * d)) for d in (off, away))
+        mean = np.add.reduce(y) / len(y) if weight is None else np.average(y, weights=weight)
+        left, total = (float(np.add.reduce(_squares(y - of, weight))) for of in (predicted, mean))
         if 0.0 < total < np.inf and left < np.inf:
             return 1.0 - left / total
     return float(r2_score(y, predicted, sample_weight=weight))
 
 
+def _squares(d: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    return d * d if weight is None else weight * d * d
+
+
 def _are_plain(y: Any, predicted: np.ndarray, weight: Any) -> bool:
     """Whether all are vectors of one length, and targets and predictions of one type."""
-    given = (y, predicted) if weight is None else (y, predicted, weight)
-    if any(type(one) is not np.ndarray or one.shape != (len(predicted),) for one in given):
-        return False
+    for one in (y, predicted) if weight is None else (y, predicted, weight):
+        if type(one) is not np.ndarray or one.shape != (len(predicted),):
+            return False
     has_weight = weight is None or (weight.dtype == np.float64 and 0.0 < weight.sum() < np.inf)
     return bool(has_weight and y.dtype == predicted.dtype and len(predicted) > 0)
 

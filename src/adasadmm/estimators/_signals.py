@@ -119,7 +119,7 @@ class SignalModel(Judged, KnownParameters, ABC):
             result = null_unless_better(problem, result, has_intercept=False)
         elif result.status is not Status.diverged:
             result, fused = with_exact_structure(problem, result, self.tol)
-        return _outcome(problem, result, choice, constant)._replace(fused=fused)
+        return _outcome(problem, result, choice, constant, fused)
 
     def _solved_by(self, problem: Problem, solver: Solver, start: Result | None) -> Result:
         """The result of one solver; one that continues from another's result gets fewer iterations."""
@@ -212,14 +212,14 @@ def _is_exact(result: Result) -> bool:
     return found.primal - least <= most
 
 
-def _outcome(problem: Problem, result: Result, choice: Choice, constant: float) -> Outcome:
+def _outcome(problem: Problem, result: Result, choice: Choice, constant: float, fused: bool) -> Outcome:
     found = result.certificate
     if found is None:
-        return Outcome(result, choice, problem.objective(result.w_average) + constant, math.inf)
+        return Outcome(result, choice, problem.objective(result.w_average) + constant, math.inf, fused)
     # A constant makes the objective larger, and so the relative gap smaller; not if it is only rounding.
     objective = found.primal + constant
     with_constant = max(found.gap, 0.0) / objective if constant > 0.0 and objective > 0.0 else math.inf
-    return Outcome(result, choice, objective, min(found.relative_gap, with_constant))
+    return Outcome(result, choice, objective, min(found.relative_gap, with_constant), fused)
 
 
 def _raised(trace: Trace, constant: float) -> Trace:

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..paths.strength import with_strength
-from ..penalties import L1, Box, Stack, parts_of
+from ..penalties import L1, Box, Stack, parts_of, with_strength
 from ._constraints import Limits
 from ._weights import NO_WEIGHTS, Weights, number_of_terms
 

@@ -269,7 +269,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         """The rows of ``A w`` that are not 0."""
         result, exact_v = outcome.result, outcome.choice.solver.exact_v
         if self.order == 0 and exact_v:
-            return np.flatnonzero(result.w_average[1:] != result.w_average[:-1])
+            return (result.w_average[1:] != result.w_average[:-1]).nonzero()[0]
         if exact_v:
             return np.flatnonzero(result.v)
         apart = np.abs(result.run.problem.times_A(result.w_average))
@@ -306,10 +306,10 @@ class TrendFilter(RegressorMixin, SignalModel):
             The value of the curve and the offset; their exponential, the expected target, for losses with a logarithmic
             link; the probability of the label 1 for the logistic loss.
         """
-        check_is_fitted(self)
+        self._check_is_fitted()
         times = as_times(t)
-        shift = shifts_of(offset, np.ones(len(times), dtype=bool))
-        return response(as_loss(self.loss), self._curve.at(times) + (0.0 if shift is None else shift))
+        shift = None if offset is None else shifts_of(offset, np.ones(len(times), dtype=bool))
+        return response(as_loss(self.loss), self._values_at(times) + (0.0 if shift is None else shift))
 
     def score(
         self,
@@ -334,18 +334,35 @@ class TrendFilter(RegressorMixin, SignalModel):
             R^2, the share of the variance that the predictions explain; for losses with a logarithmic link the share
             D^2 of the deviance; for labels the accuracy.
         """
-        check_is_fitted(self)
-        loss = as_loss(self.loss)
-        given = _as_given(as_times(t), _as_column(as_targets(y, loss)), sample_weight, offset)
-        missing = np.isnan(given.y)
-        seen = given.at(~missing) if missing.any() else given
+        self._check_is_fitted()
+        loss, seen = as_loss(self.loss), self._compared(t, y, sample_weight, offset)
         target, weight = seen.y, seen.weight
-        scores = self._curve.at(seen.times) + (0.0 if seen.offset is None else seen.offset)
+        scores = self._values_at(seen.times) + (0.0 if seen.offset is None else seen.offset)
         if losses.takes_labels(loss):
             return accuracy(target > 0.0, scores > 0.0, weight)
         if has_deviance(loss):
             return explained_deviance(loss, scores, target, weight)
         return r2(target, response(loss, scores), weight)
+
+    def _compared(
+        self,
+        t: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None,
+        offset: npt.ArrayLike | None,
+    ) -> Series:
+        """The observations that a score compares with the curve, checked."""
+        given = _as_given(as_times(t), _as_column(as_targets(y, as_loss(self.loss))), sample_weight, offset)
+        missing = np.isnan(given.y)
+        return given.at(~missing) if missing.any() else given
+
+    def _values_at(self, times: np.ndarray) -> np.ndarray:
+        """The curve at times that were checked."""
+        return self._curve.at(times)
+
+    def _check_is_fitted(self) -> None:
+        if not hasattr(self, "coef_"):  # scikit-learn's check takes a good part of the time of a score
+            check_is_fitted(self)
 
     def _size(self) -> str:
         shape = ("constant", "linear", "quadratic", "cubic")[self.order] if self.order < 4 else f"degree {self.order}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +20,27 @@ from ..paths.alpha_max import alpha_max
 from ..paths.criteria import Criteria
 from ..problem import Problem
 from ._base import all_or_nothing, keep_parameters
+from ._curves import places
 from ._judged import JudgedPath
 from ._path_cv import SEARCH_CONSTRAINTS
 from ._search import FEW_FOLDS, Combination, Search, admitted, parameters, ranks, selected
-from ._series import as_times, as_weights
+from ._series import Series, as_times, as_weights
 from ._types import Folds, LossLike, ScoringLike, SolverLike
 from .trend_filter import TrendFilter
 
 __all__ = ["TrendFilterCV"]
+
+
+class HeldOut(NamedTuple):
+    """The observations of a fold with which the curves for all strengths are compared.
+
+    They are checked once, as ``seen``, and so are their places among the times of these curves found. ``given`` holds
+    times, targets, weights and offsets as the scorer gets them.
+    """
+
+    given: tuple[np.ndarray | None, ...]
+    seen: Series
+    place: np.ndarray
 
 
 class TrendFilterCV(JudgedPath, TrendFilter):
@@ -87,6 +101,7 @@ class TrendFilterCV(JudgedPath, TrendFilter):
     rule: str
     selection: str
     scoring: ScoringLike
+    _held_out: HeldOut | None = None
 
     __metadata_request__fit: ClassVar[dict] = {"t": UNUSED}
 
@@ -157,17 +172,22 @@ class TrendFilterCV(JudgedPath, TrendFilter):
         problem = self._problem(series, 1.0, self._unit(series))
         self.alphas_ = self._strengths_tried(problem, power)
         chosen = self._by_folds(t, y, (sample_weight, offset), groups) if self.selection == "cv" else None
-        path = list(self._solve_path(problem, self.alphas_ / power, series.constant))
-        judgements = [outcome.judgement(observed.merged) for outcome in path]
+        judgements, gaps, outcomes = [], [], {}
+        for place, outcome in enumerate(self._solve_path(problem, self.alphas_ / power, series.constant)):
+            judgements.append(outcome.judgement(observed.merged))
+            gaps.append(outcome.gap)
+            if chosen in (None, place):  # the runs of other strengths need not stay in memory
+                outcomes[place] = outcome
         if chosen is None:
             chosen = self._by_criterion([one.made() for one in judgements], problem.n)
         else:
             self._judge_path_later([[one] for one in judgements])
-        self.coef_path_ = np.array([[outcome.result.w_average for outcome in path]]) + series.level
-        self.dual_gap_path_ = np.array([outcome.gap for outcome in path])
+        self.coef_path_ = np.array([[one.w for one in judgements]])
+        self.coef_path_ += series.level
+        self.dual_gap_path_ = np.array(gaps)
         self.alpha_ = float(self.alphas_[chosen])
-        self._set_curve(observed, path[chosen])
-        self._set_outcomes([path[chosen]], series.constant, observed.merged)
+        self._set_curve(observed, outcomes[chosen])
+        self._set_outcomes([outcomes[chosen]], series.constant, observed.merged)
         return self
 
     def _strengths_tried(self, problem: Problem, power: float) -> np.ndarray:
@@ -204,14 +224,33 @@ class TrendFilterCV(JudgedPath, TrendFilter):
             strengths = alphas / model._unit(observed.series) ** self.order
             named = zip(("sample_weight", "offset"), held_out, strict=True)
             keywords = {name: values for name, values in named if values is not None}
+            t_test, y_test = times[test], target[test]
+            seen = model._compared(t_test, y_test, *held_out)
+            model._held_out = HeldOut((t_test, y_test, *held_out), seen, places(observed.series.times, seen.times))
             for outcome in model._solve_path(problem, strengths, observed.series.constant):
                 model._set_curve(observed, outcome)
-                yield float(scorer(model, times[test], target[test], **keywords)), outcome.gap
+                yield float(scorer(model, t_test, y_test, **keywords)), outcome.gap
 
         search = Search([Combination(0.0, float(self.l2))], self.alphas_, len(folds))
         search.run(score_path, None, self.verbose > 0)
         self.cv_results_ = only_alpha(search.results())
         return search.choose(self.rule, self.scoring).alpha
+
+    def _compared(
+        self,
+        t: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None,
+        offset: npt.ArrayLike | None,
+    ) -> Series:
+        known = self._held_out
+        if known is not None and all(map(operator.is_, (t, y, sample_weight, offset), known.given)):
+            return known.seen
+        return super()._compared(t, y, sample_weight, offset)
+
+    def _values_at(self, times: np.ndarray) -> np.ndarray:
+        known = self._held_out
+        return self._curve.at(times, known.place if known is not None and times is known.seen.times else None)
 
     def _folds(self, t: np.ndarray, y: np.ndarray, groups: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
         if self.cv is not None and not isinstance(self.cv, Integral):

@@ -26,7 +26,7 @@ import numpy as np
 
 from .._core.jit import compiled, entry_or, inlined
 
-__all__ = ["fuse_chain", "fused_chain", "write_multipliers"]
+__all__ = ["MOST_VISITS", "fuse_chain", "fused_chain", "next_piece", "run_programme", "write_multipliers"]
 
 MOST_VISITS = 8  # of the scan to a node, on average: more would cost more than the dynamic programme
 FEW_KNOTS = 1024  # of the ring at first; a power of 2
@@ -49,7 +49,7 @@ def fuse_chain(h, t, edges, w):
         The result.
     """
     if not _scan(h, t, edges, w):
-        _run_programme(h, t, edges, w)
+        run_programme(h, t, edges, w)
     _refine(h, t, edges, w)
 
 
@@ -61,7 +61,7 @@ def _scan(h, t, edges, w):
         if not entry_or(h, start, 1.0) > 0.0:
             return False
         before = w[start - 1] if force != 0.0 else 0.0
-        end, value, after, seen = _next_piece(h, t, edges, start, force)
+        end, value, after, seen = next_piece(h, t, edges, start, force)
         if force > 0.0:  # w rises: equal values must not differ by rounding, in the wrong direction
             value = max(value, before)
         elif force < 0.0:
@@ -76,7 +76,7 @@ def _scan(h, t, edges, w):
 
 
 @inlined
-def _next_piece(h, t, edges, start, force):
+def next_piece(h, t, edges, start, force):
     """The last node of the piece that begins at ``start``, its value, the multiplier behind it, and how many nodes were
     visited. ``force`` is the multiplier before the piece.
 
@@ -102,7 +102,7 @@ def _next_piece(h, t, edges, start, force):
 
 
 @inlined
-def _run_programme(h, t, edges, w):
+def run_programme(h, t, edges, w):
     """Write the minimiser to ``w`` by dynamic programming."""
     n, centre = len(t), _centre(h, t)
     # Right of its place, a knot makes the derivative larger by ``slope x + level``. Knots are kept in a ring.

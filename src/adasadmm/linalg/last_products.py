@@ -32,7 +32,7 @@ class LastProducts:
     def of(self, w: np.ndarray) -> np.ndarray:
         """``M w``; the caller must not change it."""
         for known, product in self._known:
-            if known is w or np.array_equal(known, w):
+            if same(known, w):
                 return product
         if self._product is None:
             products.product(self.M, w, z := np.empty(self.M.shape[0]))
@@ -43,7 +43,7 @@ class LastProducts:
 
     def of_both(self, w: np.ndarray, other: np.ndarray) -> None:
         """Compute the products with two vectors in one pass over M, unless one of them is known."""
-        if np.array_equal(w, other) or any(np.array_equal(known, x) for known, _ in self._known for x in (w, other)):
+        if same(w, other) or any(same(known, x) for known, _ in self._known for x in (w, other)):
             return
         z = np.empty((2, self.M.shape[0]))
         products.product_pair(self.M, (w, other), z)
@@ -71,7 +71,7 @@ class LastTransposedProduct:
     def of(self, x: np.ndarray) -> np.ndarray:
         """``M' x``; the caller must not change it."""
         known = self._known
-        if known is None or not (known[0] is x or np.array_equal(known[0], x)):
+        if known is None or not same(known[0], x):
             if self._product is None:
                 products.transposed_product(self.M, x, out := np.empty(self.M.shape[1]))
             else:
@@ -117,6 +117,13 @@ def write_changes(x, last, rows, change):
             rows[number], change[number] = i, x[i] - last[i]
             number += 1
     return number
+
+
+def same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two vectors are equal; most of those that are not differ in their first entry."""
+    if one is other or one.shape != other.shape or not one.size:
+        return one.shape == other.shape
+    return bool(one[0] == other[0]) and np.array_equal(one, other)
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

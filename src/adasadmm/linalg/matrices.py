@@ -8,6 +8,8 @@ kernels for these forms are in `rows`.
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -289,11 +291,12 @@ def as_part(part: Any, name: str) -> Any:
     if not hasattr(part, "_fields") or isinstance(part, type):
         hint = f"write {part.__name__}(...)" if isinstance(part, type) else "for example Hinge() or L1(0.1)"
         raise TypeError(f"{name} must be an instance of a NamedTuple class, got {part!r}; {hint}")
-    kinds = _annotations(type(part))
-    fields = (_as_field(value, kinds.get(key, ""), f"{key} of {name}") for key, value in part._asdict().items())
-    return part._make(fields)
+    kinds = _annotations(type(part))  # type: ignore[arg-type]
+    named = zip(part._fields, part, strict=True)
+    return part._make([_as_field(value, kinds.get(key, ""), f"{key} of {name}") for key, value in named])
 
 
+@functools.cache
 def _annotations(cls: type) -> dict[str, str]:
     """The types of the fields by name; a NamedTuple keeps a postponed annotation as a ForwardRef."""
     kinds = {key: kind for base in reversed(cls.__mro__) for key, kind in getattr(base, "__annotations__", {}).items()}
@@ -336,7 +339,7 @@ def _plain(array: Any, dtype: type, name: str) -> np.ndarray:
 def all_finite(array: np.ndarray) -> bool:
     """Whether no entry is infinite or NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
-        likely = np.isfinite(array.sum())  # the common case without a temporary boolean array
+        likely = math.isfinite(np.add.reduce(array, axis=None))  # the common case without a temporary boolean array
     return bool(likely or np.isfinite(array).all())
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.threads import one_blas_thread
-from .._solve import solve
+from .._solve import solve, solve_at_once
 from ..certificates.polish import feasible
 from ..certificates.trace import Result
 from ..linalg.matrices import equal
@@ -22,7 +22,7 @@ from ..solvers import Solver
 from .choice import CONTINUED, Attempts, Choice, along_path, gap_of, is_auto
 from .contracted import contracting
 from .exact import with_exact_structure
-from .strength import with_l1_norm, with_strength
+from .strength import with_l1_norm
 
 __all__ = ["Solution", "as_strengths", "path", "solutions"]
 
@@ -169,16 +169,19 @@ def solutions(
         return _predicted(current, solver, alpha, done) if near is None else near
 
     done: list[tuple[float, Result]] = []  # the last two
+    strengths = [float(alpha) for alpha in alphas]
     current, in_turn = problem, None
     few = contracting(problem) if is_auto(solver) and not effort.first_only and effort.tol > 0.0 else None
-    for alpha in alphas:
+    for alpha in strengths:
         # From the last problem, which has what was computed from the rows: all but the penalty is shared.
-        current = current.with_penalty(with_strength(current.penalty, alpha))
+        current = current.with_strength(alpha)
         found = None if few is None else few.result(current, effort.tol)
         if found is None:
             few = None
             if in_turn is None:  # the form of the problem, which all strengths share, decides
-                in_turn = along_path(solver, current, effort.tuning)
+                first, in_turn = itertools.tee(along_path(solver, current, effort.tuning))
+                for choice in itertools.islice(first, 1):
+                    choice.solver.foresee(current, strengths)
             choices, in_turn = itertools.tee(in_turn)
             solution = _solved(current, choices, effort, functools.partial(start, alpha=alpha))
         else:
@@ -193,13 +196,16 @@ def _solved(
     """The solution by these solvers, in turn until one reaches ``tol``."""
     attempts = Attempts(effort.tol)
     for choice in itertools.islice(in_turn, 1) if effort.first_only else in_turn:
-        settings = effort.settings(choice.solver)
-        if attempts.last is None:
-            start = start_of(problem, choice.solver)
-        else:
-            start, settings["epochs"] = attempts.last, min(settings["epochs"], CONTINUED)
-        settings = {"tol": effort.tol if choice.solver.knows_gap else None, **settings}
-        if attempts.ended_by(choice, solve(problem, choice.solver, start=start, **settings)):
+        solver, start = choice.solver, attempts.last
+        if start is None:
+            start = start_of(problem, solver)
+        result = solve_at_once(problem, solver, start, effort.tol) if solver.solves_at_once else None
+        if result is None:
+            settings = {"tol": effort.tol if solver.knows_gap else None, **effort.settings(solver)}
+            if attempts.last is not None:
+                settings["epochs"] = min(settings["epochs"], CONTINUED)
+            result = solve(problem, solver, start=start, **settings)
+        if attempts.ended_by(choice, result):
             break
     return Solution(problem, attempts.best, attempts.choice, gap_of(attempts.best) <= effort.tol)
 

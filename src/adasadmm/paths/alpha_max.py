@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from .. import losses
+from .._core.jit import is_registered
 from .._core.threads import one_blas_thread
-from .._solve import solve
+from .._solve import solve, solve_at_once
 from ..certificates import duality
 from ..certificates.contraction import stands_alone_at_the_end
 from ..certificates.trace import Result, Status
@@ -15,11 +17,13 @@ from ..linalg.matrices import Repeated, Rows, WithIntercept, as_csr, as_rows, no
 from ..linalg.selections import combined_columns
 from ..penalties import L1, GroupL2, Zero, parts_of
 from ..problem import Problem
-from ..solvers import ADMM, ALM, ProximalNewton, check_fits
+from ..solvers import ADMM, ALM, ChainDP, ProximalNewton, check_fits
 
 __all__ = ["alpha_max"]
 
 MOST_EDGES = 4  # for each coefficient, with which the Laplacian of a graph has a sparse factor
+FUSED = 1e-6  # the gap of the fused solution of a chain, whose multipliers are those of exact sums
+MOST_RAISES, RAISED = 10, 100.0  # of a strength that does not fuse a chain
 MARGIN = 1.0 + 1e-4  # at the bound itself, rounding decides which coefficients are 0
 
 
@@ -32,6 +36,9 @@ def alpha_max(problem: Problem) -> float:
     ``r = X'(c s)/n + gamma w`` and ``|theta_k| <= alpha weights_k``, or ``|theta_g| <= alpha weights_g`` for a group.
     Any solution theta shows that everything is fused for the largest of these ratios; we take the one of least norm.
     """
+    along_chains = _chain_multipliers(problem)
+    if along_chains is not None:
+        return MARGIN * float(np.max(np.abs(along_chains), initial=np.finfo(float).tiny))
     A, starts = _penalised(problem)
     steps = _staircase(A)
     if steps is None or clusters_of(A) is not None:
@@ -56,6 +63,27 @@ def alpha_max(problem: Problem) -> float:
         theta = sp.linalg.spsolve_triangular(A[:, steps].T.tocsr(), rest[steps], lower=True)
     ratios = np.sqrt(np.add.reduceat(theta * theta, starts)) if len(starts) else np.zeros(0)
     return MARGIN * float(np.max(ratios, initial=np.finfo(float).tiny))
+
+
+def _chain_multipliers(problem: Problem) -> np.ndarray | None:
+    """The theta at which chains are fused, divided by the weights of the penalty; None if there are no chains.
+
+    Dynamic programming finds it where X is diagonal and the penalty is so strong that it fuses everything. A strength
+    that does not is raised. Theta is unique, because chains have no cycles, unless the slopes of the loss are not.
+    """
+    penalty, solver = problem.penalty, ChainDP()
+    if not isinstance(penalty, L1) or not is_registered(losses.curvature, problem.loss) or solver.fits(problem):
+        return None
+    weights = np.ones(problem.m) if penalty.weights is None else penalty.weights
+    if not weights.all():
+        return None
+    strength = float(np.abs(problem.rates * problem.diagonal * duality.slopes(problem, np.zeros(problem.n))).sum())
+    for _ in range(MOST_RAISES):
+        result = solve_at_once(problem.with_strength(strength), solver, None, FUSED)
+        if result is None or not result.v.any():
+            return None if result is None else result.theta / weights
+        strength *= RAISED
+    return None
 
 
 def _null_space(A: sp.csr_array, outputs: int) -> sp.csr_array:

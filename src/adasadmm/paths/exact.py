@@ -18,7 +18,6 @@ FURTHER = 0.1  # of the gap, to which the solver continues where the pattern tha
 MOST_ITERATIONS = 10
 
 
-@one_blas_thread()
 def with_exact_structure(problem: Problem, result: Result, tol: float) -> tuple[Result, bool]:
     """The result with exact structure, if that keeps its gap below ``tol``; and whether it has exact structure.
 
@@ -33,6 +32,13 @@ def with_exact_structure(problem: Problem, result: Result, tol: float) -> tuple[
         return result, False
     if found.primal_residual == 0.0:  # v is A w itself
         return result, True
+    with one_blas_thread():
+        return _with_pattern_of_v(problem, result, tol)
+
+
+def _with_pattern_of_v(problem: Problem, result: Result, tol: float) -> tuple[Result, bool]:
+    """The same for a v that shows the structure, but is not ``A w``."""
+    solver, found = result.run.solver, result.run.certify()
     fused = fuse(problem, result, tol)
     if fused is not result or not found.relative_gap <= tol:
         return fused, fused is not result

@@ -1,24 +1,15 @@
-"""The strength of a penalty, and its share of the L1 norm."""
+"""The share of the L1 norm in a penalty."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..linalg.matrices import WithIntercept, to_scipy
-from ..penalties import L1, GroupL2, Stack, parts_of
+from ..penalties import L1, GroupL2, Stack
 from ..problem import Problem
 
-__all__ = ["with_l1_norm", "with_strength"]
-
-
-def with_strength(penalty: Any, alpha: float) -> Any:
-    """The same penalty with another strength of all its parts; sets have none."""
-    if isinstance(penalty, Stack):
-        return Stack([(with_strength(part, alpha), rows) for part, rows in parts_of(penalty, 0)])
-    return penalty._replace(nu=float(alpha)) if hasattr(penalty, "nu") else penalty
+__all__ = ["with_l1_norm"]
 
 
 def with_l1_norm(problem: Problem, l1_ratio: float) -> Problem:

@@ -39,7 +39,17 @@ from .sets import (  # noqa: F401
     NonNegative as NonNegative,
     Simplex as Simplex,
 )
-from .stack import PENALTIES, Part, Stack as Stack, groups_of, linked, nearest, parts_of, violation  # noqa: F401
+from .stack import (  # noqa: F401
+    PENALTIES,
+    Part,
+    Stack as Stack,
+    groups_of,
+    linked,
+    nearest,
+    parts_of,
+    violation,
+    with_strength,
+)
 
 BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type) and cls is not Part)
 

@@ -78,8 +78,10 @@ def _is_foreign(part: Any) -> bool:
 
 
 def _try_out(part: Any, p: int, name: str) -> None:
+    if not _is_foreign(part) or not 0 < p <= probes.MOST_COORDINATES:
+        return
     functions = penalties.value, penalties.prox, penalties.prox_at, penalties.conjugate, penalties.domain
     tried = implementations(part, *functions)
-    if tried not in _tried and _is_foreign(part) and 0 < p <= probes.MOST_COORDINATES:
+    if tried not in _tried:
         probes.try_out(part, p, name)
         _tried.add(tried)

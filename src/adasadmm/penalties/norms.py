@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.jit import entry_or, inlined
+from .._core.jit import entry_or, inlined, inlined_sum
 from ._generic import (
     check,
     check_rows,
@@ -86,10 +86,15 @@ class L1(NamedTuple):
 
 @value.register
 def l1_value(penalty: L1, v):
+    return penalty.nu * _sum_of_sizes(penalty.weights, v)
+
+
+@inlined_sum
+def _sum_of_sizes(weights, v):
     total = 0.0
     for k in range(len(v)):
-        total += entry_or(penalty.weights, k, 1.0) * abs(v[k])
-    return penalty.nu * total
+        total += entry_or(weights, k, 1.0) * abs(v[k])
+    return total
 
 
 @prox_at.register
@@ -112,7 +117,8 @@ def l1_conjugate(penalty: L1, s):
 @domain.register
 def l1_domain(penalty: L1, s):
     limit = penalty.nu * (1.0 if penalty.weights is None else np.asarray(penalty.weights))
-    is_inside = penalty.weights is None and s.size > 0 and -limit <= s.min() and s.max() <= limit
+    one_limit = penalty.weights is None and s.size > 0
+    is_inside = one_limit and -limit <= np.minimum.reduce(s) and np.maximum.reduce(s) <= limit
     return s if is_inside else np.clip(s, -limit, limit)
 
 

@@ -74,6 +74,13 @@ def parts_of(penalty: Any, p: int) -> list[tuple[Any, np.ndarray]]:
     return list(penalty.parts) if isinstance(penalty, Stack) else [(penalty, np.arange(p))]
 
 
+def with_strength(penalty: Any, nu: float) -> Any:
+    """The same penalty with another strength of all its parts; sets have none."""
+    if isinstance(penalty, Stack):
+        return Stack(tuple((with_strength(part, nu), rows) for part, rows in penalty.parts))
+    return penalty._replace(nu=float(nu)) if hasattr(penalty, "nu") else penalty
+
+
 def groups_of(penalty: Any, p: int) -> list[np.ndarray]:
     """The groups of two or more coordinates of v that a penalty couples by their norm."""
     found = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -79,6 +79,8 @@ class Solver(ABC):
         The loss of a row may take several predictions (`losses.width`).
     exact_v : bool
         ``v`` is the prox at the returned point, so its zeros tell which rows of ``A w = b`` hold exactly.
+    solves_at_once : bool
+        Its first iteration ends at the solution.
     extrapolates : bool
         Its runs have a `Run.extrapolate`, with which a path of penalties predicts the next solution.
     narrows : bool
@@ -107,6 +109,7 @@ class Solver(ABC):
     takes_vector_losses: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = False
     exact_v: ClassVar[bool] = False
+    solves_at_once: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = False
     narrows: ClassVar[bool] = False
     loss_functions: ClassVar[tuple[str, ...]] = ()
@@ -126,6 +129,12 @@ class Solver(ABC):
 
     def check(self, problem: Problem) -> None:  # noqa: B027
         """Raise ``TypeError`` or ``ValueError`` before any work if the method cannot be used for a problem."""
+
+    def foresee(self, problem: Problem, strengths: Sequence[float]) -> None:  # noqa: B027
+        """Learn all strengths of a path, of which this is the first problem, before it begins.
+
+        What their solutions share can be computed here and kept in ``problem.of_coordinates``.
+        """
 
     @abstractmethod
     def begin(self, problem: Problem, start: Point) -> Run:

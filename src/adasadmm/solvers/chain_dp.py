@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from .. import losses, penalties
 from .._core.jit import compiled, is_registered, unwrapped
 from ..linalg.chain import fused_chain
+from ..linalg.chain_path import expanded, pieces_along
 from ..linalg.chain_pieces import fused_pieces, pieces_multipliers
 from ..linalg.last_products import frozen
 from ..linalg.matrices import WithIntercept
@@ -32,6 +33,7 @@ MOST_STEPS = 100  # of Newton's method
 HALVINGS = 40  # of one step
 DESCENT = 1e-4  # the part of the model's descent that a step must achieve
 CONVERGED = 1e-15  # relative descent at which Newton's method ends
+PIECES = "pieces of the chain"  # for each strength of a path, in `Problem.of_coordinates`
 SEARCHES = 80  # of the intercept
 ROUNDING = 1e-14
 
@@ -64,6 +66,7 @@ class ChainDP(Solver):
     takes_any_B: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = True
     exact_v: ClassVar[bool] = True
+    solves_at_once: ClassVar[bool] = True
     default_epochs: ClassVar[float] = 3.0
     fit_epochs: ClassVar[int] = 3
     separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
@@ -82,6 +85,10 @@ class ChainDP(Solver):
 
     def check(self, problem: Problem) -> None:
         refuse(self, self.fits(problem))
+
+    def foresee(self, problem: Problem, strengths: Sequence[float]) -> None:
+        if len(strengths) > 1 and not self.fits(problem):
+            ChainMethod(problem, Point(*map(np.zeros, (problem.d, problem.p, problem.m)))).foresee(strengths)
 
     def begin(self, problem: Problem, start: Point) -> Run:
         return DirectRun(problem, self, ChainMethod(problem, start))
@@ -155,6 +162,12 @@ class ChainMethod:
     def nodes(self) -> Nodes:
         return _in_order(nodes_of(self.problem), self.paths, isinstance(self.problem.rows.X, WithIntercept))
 
+    def foresee(self, strengths: Sequence[float]) -> None:
+        """Find the pieces for all strengths together, which takes less time than one after the other."""
+        if isinstance(self.problem.loss, losses.Squared) and self.chain.is_even and not self.searches:
+            h, t, _ = self._quadratic(0.0)
+            self.problem.of_coordinates[PIECES] = pieces_along(h, t, strengths)
+
     def state(self) -> dict[str, np.ndarray]:
         return {"solved": self.done}
 
@@ -176,7 +189,10 @@ class ChainMethod:
     def _solved(self, shift: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The best w for this intercept, and the multipliers of the edges."""
         if isinstance(self.problem.loss, losses.Squared):
-            return fused_chain(*self._quadratic(shift))
+            h, t, edges = self._quadratic(shift)
+            nu, known = self.problem.penalty.nu, self.problem.of_coordinates.get(PIECES, {})
+            along_path = nu in known and self.chain.is_even
+            return expanded(h, t, nu, known[nu]) if along_path else fused_chain(h, t, edges)
         edges = self.chain.edges
         if is_registered(losses.pieces, self.nodes.loss):
             pieces = pieces_of(self.nodes, shift)

@@ -175,7 +175,8 @@ class DirectRun(Run):
 
     def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
         self.problem, self.solver, self.method = problem, solver, method
-        self.v = problem.last_A_products.of(method.w) if method.w.any() else frozen(np.zeros(problem.m))
+        starts_at_zero = not method.w[0] and not method.w.any()  # the first entry alone tells most starts
+        self.v = frozen(np.zeros(problem.m)) if starts_at_zero else problem.last_A_products.of(method.w)
         self.iteration, self.best_dual = 0, BestDual()
 
     def advance(self, work: Work) -> None:
@@ -222,10 +223,12 @@ class DirectRun(Run):
     def certify(self) -> Certificate:
         def compute() -> Certificate:
             problem, w = self.problem, self.method.w
-            primal = problem.loss_at(w)[0] + problem.ridge_value(w)
-            primal += problem.penalty_value(problem.last_A_products.of(w))
-            closed_form = diagonal.dual_value(problem, w, self.slopes, self.method.theta)
-            dual = duality.dual_value(problem, w, *self.dual_point()) if closed_form is None else Dual(*closed_form)
+            found = diagonal.values(problem, w, self.slopes, self.method.theta)
+            if found is None:
+                loss, dual = problem.loss_at(w)[0], duality.dual_value(problem, w, *self.dual_point())
+            else:
+                loss, dual = found.loss, Dual(found.dual, found.residual)
+            primal = loss + problem.ridge_value(w) + problem.penalty_value(problem.last_A_products.of(w))
             gap = duality.relative_gap(problem, primal, dual.value)
             return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)
 
