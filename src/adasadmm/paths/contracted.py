@@ -163,7 +163,8 @@ class Contracting:
             return np.bincount(of_kept, values[kept], number)
 
         H = self.gram.matrix(label, number, terms.curvature())
-        H = terms.unit / problem.n * H + np.diag(of_clusters(self.rows.hold))
+        H = terms.unit / problem.n * H
+        H += np.diag(np.maximum(of_clusters(self.rows.hold) - np.diag(H), 0.0))
         u = np.zeros(number)
         u[of_kept] = w[kept]
         edges, gamma = self._edges(label, number, capacity), of_clusters(problem.gamma)
@@ -204,7 +205,7 @@ class Contracting:
             of_edges = slope_of_edges(*self.graph[:2], capacity, self.w, p, length)
             return terms.slope(p, Xp, length) / problem.n + of_ridge + length * bend + of_edges
 
-        return step_length(slope, first, longest=1.0, flat=FLAT)
+        return step_length(slope, first, longest=1.0, steep=FLAT, flat=FLAT)
 
     # --- the result --------------------------------------------------------------------------------------------------
 

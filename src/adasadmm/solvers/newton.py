@@ -160,7 +160,12 @@ def prox(penalty, x, tau, out):
 
 
 def step_length(
-    slope: Callable[[float], float], first_slope: float, longest: float = LONGEST, flat: float = FLAT
+    slope: Callable[[float], float],
+    first_slope: float,
+    *,
+    longest: float = LONGEST,
+    steep: float = STEEP,
+    flat: float = FLAT,
 ) -> float:
     """How far to go along a direction in which a convex function falls with ``first_slope``.
 
@@ -172,11 +177,11 @@ def step_length(
         return 0.0
     length, slope_high = 1.0, slope(1.0)
     low, slope_low = 0.0, first_slope
-    while slope_high < STEEP * first_slope and length < longest:
+    while slope_high < steep * first_slope and length < longest:
         low, slope_low = length, slope_high
         length *= LONGER
         slope_high = slope(length)
-    if not slope_high > -STEEP * first_slope:
+    if not slope_high > -steep * first_slope:
         return length if np.isfinite(slope_high) or low == 0.0 else low
     return _line_search(slope, -flat * first_slope, (low, slope_low), (length, slope_high))
 
