@@ -85,19 +85,26 @@ class LastTransposedProduct:
 
 
 class UpdatedProduct:
-    """``M' x`` for an x of which often only few entries change: only their rows are read then."""
+    """``M' x`` for an x of which often only few entries change: only their rows are read then.
+
+    Attributes
+    ----------
+    is_direct : bool
+        Whether all rows were read for the last product, so that it has no rounding errors of earlier ones.
+    """
 
     def __init__(self, M: Rows) -> None:
-        self.M = M
+        self.M, self.is_direct = M, False
         self._x, self._product = np.zeros(M.shape[0]), np.zeros(M.shape[1])
 
     def of(self, x: np.ndarray) -> np.ndarray:
         """``M' x``; the caller must change neither x nor the product."""
         rows, change = changes(x, self._x)
-        if 2 * len(rows) < len(x):
-            products.add_chosen_rows(self.M, rows, change, out := self._product.copy())
-        else:
+        self.is_direct = 2 * len(rows) >= len(x)
+        if self.is_direct:
             products.transposed_product(self.M, x, out := np.empty(self.M.shape[1]))
+        else:
+            products.add_chosen_rows(self.M, rows, change, out := self._product.copy())
         self._x, self._product = x, out
         return out
 

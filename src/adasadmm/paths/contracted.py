@@ -106,9 +106,9 @@ class Contracting:
             if step is None:
                 return None
             forces, pull = self._forces(problem, step, capacity), step.pull
-            proof = Proof(self, problem, terms, step.slopes, forces.of_nodes)
-            gap = self._gap(problem, forces, proof.of_rows, tol * (proof.primal - problem.least_loss))
-            found = proof.certified(forces.inside, gap, tol)
+            proof = Proof(self, problem, terms.Xw, step, forces)
+            gap = proof.gap(tol)
+            found = proof.certified(gap, tol)
             if found is not None and found[0].relative_gap <= tol:
                 self.history = [*self.history[-1:], Solved(nu, forces.of_nodes, self.w, self.z.copy())]
                 self.rows.keep(problem, step.slopes, gap, number)
@@ -126,14 +126,6 @@ class Contracting:
         """The forces that balance the derivatives after a step as far as their capacities allow."""
         of_nodes = step.pull / problem.n + problem.gamma * self.w
         return Inside(of_nodes, *self.forces.inside(of_nodes, capacity, self.sign))
-
-    def _gap(self, problem: Problem, forces: Inside, of_rows: float, wanted: float) -> Gap:
-        """The gap of the rows, of edges that differ and do not carry their capacity, and of nodes out of balance."""
-        v, with_ridge = self.graph.differences(self.w), problem.gamma > 0.0
-        of_edges = problem.penalty.nu * float(self.graph.limit @ np.abs(v)) + float(forces.inside @ v)
-        excess = (forces.of_nodes - self.graph.pull(forces.inside)[:-1])[with_ridge]
-        of_nodes = 0.5 * float(np.sum(excess * excess / problem.gamma[with_ridge]))
-        return Gap(of_rows + of_edges + of_nodes, of_rows, wanted)
 
     def _predict(self, nu: float, capacity: np.ndarray) -> None:
         """Open the edges that will carry more than their capacity, if derivatives change as between the last two.
@@ -230,7 +222,7 @@ class Contracting:
 
 
 class Proof:
-    """The duality gap of the point at which a method is, for given slopes of the rows.
+    """The duality gap of the point at which a method is after a step.
 
     Attributes
     ----------
@@ -238,44 +230,56 @@ class Proof:
         The objective.
     """
 
-    def __init__(
-        self, method: Contracting, problem: Problem, terms: Terms, slopes: np.ndarray, of_nodes: np.ndarray
-    ) -> None:
-        self.method, self.problem, self.terms, self.slopes, self.of_nodes = method, problem, terms, slopes, of_nodes
-        w = method.w
-        loss, self.of_rows = method.rows.levels(problem, terms, slopes)
-        self.primal = loss + problem.ridge_value(w) + problem.penalty_value(problem.times_A(w))
+    def __init__(self, method: Contracting, problem: Problem, z: np.ndarray, step: Step, forces: Inside) -> None:
+        self.method, self.problem, self.z, self.step, self.forces = method, problem, z, step, forces
+        self.loss, self.of_rows = method.rows.levels(problem, z, step.slopes)
+        others = problem.ridge_value(method.w) + problem.penalty_value(problem.times_A(method.w))
+        self.primal = self.loss + others
 
     @functools.cached_property
     def s(self) -> np.ndarray:
         """The dual point: a slope of each row's loss."""
-        return unweighted(self.problem, self.slopes)
+        return unweighted(self.problem, self.step.slopes)
 
-    def certified(self, inside: np.ndarray, gap: Gap, tol: float) -> tuple[Certificate, np.ndarray] | None:
+    def gap(self, tol: float) -> Gap:
+        """The gap of the rows, of edges that differ and do not carry their capacity, and of nodes out of balance."""
+        problem, graph, (of_nodes, inside, _) = self.problem, self.method.graph, self.forces
+        v, with_ridge = graph.differences(self.method.w), problem.gamma > 0.0
+        of_edges = problem.penalty.nu * float(graph.limit @ np.abs(v)) + float(inside @ v)
+        excess = (of_nodes - graph.pull(inside)[:-1])[with_ridge]
+        total = self.of_rows + of_edges + 0.5 * float(np.sum(excess * excess / problem.gamma[with_ridge]))
+        return Gap(total, self.of_rows, tol * (self.primal - problem.least_loss))
+
+    def certified(self, gap: Gap, tol: float) -> tuple[Certificate, np.ndarray] | None:
         """Return the certificate of the point, and its multipliers, if its gap may be below ``tol``.
 
         With a ridge, forces within their capacities may leave some derivatives out of balance. Without one, or if that
         costs too much, slopes and balanced forces are scaled together until no force exceeds its capacity.
         """
         problem, method = self.problem, self.method
+        if method.ridged:
+            if duality.relative_gap(problem, self.primal, self.primal - gap.total) <= tol:
+                return self._certified_by(self.forces.inside, 1.0)
+            if not method.rows.is_smooth:
+                return None
 
         def serves(scale: float) -> bool:
             conjugates = losses.mean_conjugate(problem.loss, scale * self.s, *problem.rows[1:])
             dual = -conjugates - scale * scale * problem.ridge_value(method.w)
             return duality.relative_gap(problem, self.primal, dual) <= tol
 
-        def certified(forces: np.ndarray, scale: float) -> tuple[Certificate, np.ndarray]:
-            theta, w = scale * method.graph.multipliers(forces, problem.m), method.w
-            problem.last_products.remember(w, self.terms.Xw)
-            return certify(problem, w, problem.times_A(w), scale * self.s, theta), theta
+        capacity = problem.penalty.nu * method.graph.limit
+        found = method.forces.balanced(self.forces.of_nodes, capacity, serves)
+        return None if found is None else self._certified_by(*found)
 
-        if method.ridged:
-            if duality.relative_gap(problem, self.primal, self.primal - gap.total) <= tol:
-                return certified(inside, 1.0)
-            if not method.rows.is_smooth:
-                return None
-        found = method.forces.balanced(self.of_nodes, problem.penalty.nu * method.graph.limit, serves)
-        return None if found is None else certified(*found)
+    def _certified_by(self, forces: np.ndarray, scale: float) -> tuple[Certificate, np.ndarray]:
+        """The certificate with these forces as multipliers, scaled with the slopes; and the multipliers."""
+        problem, w, s = self.problem, self.method.w, scale * self.s
+        theta = scale * self.method.graph.multipliers(forces, problem.m)
+        problem.remember(w, self.z, self.loss)
+        if self.method.pull.is_direct:
+            problem.last_X_transposed.remember(problem.rows.c * s / problem.n, scale * self.step.pull / problem.n)
+        return certify(problem, w, problem.times_A(w), s, theta), theta
 
 
 @compiled

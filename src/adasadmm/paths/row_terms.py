@@ -86,7 +86,7 @@ class RowModel(Protocol):
     def begin(self, problem: Problem, z: np.ndarray) -> Terms:
         """The rows at the first point of another strength."""
 
-    def levels(self, problem: Problem, terms: Terms, slopes: np.ndarray) -> tuple[float, float]:
+    def levels(self, problem: Problem, z: np.ndarray, slopes: np.ndarray) -> tuple[float, float]:
         """The mean loss at the predictions, and the row gap."""
 
     def renewed(self, problem: Problem, terms: Terms, slopes: np.ndarray, gap: Gap) -> Terms | None:
@@ -173,8 +173,8 @@ class Smooth:
     def begin(self, problem: Problem, z: np.ndarray) -> Terms:
         return LossTerms(problem, z)
 
-    def levels(self, problem: Problem, terms: Terms, slopes: np.ndarray) -> tuple[float, float]:
-        return float(losses.mean_value(problem.loss, terms.Xw, *problem.rows[1:])), 0.0
+    def levels(self, problem: Problem, z: np.ndarray, slopes: np.ndarray) -> tuple[float, float]:
+        return float(losses.mean_value(problem.loss, z, *problem.rows[1:])), 0.0
 
     def renewed(self, problem: Problem, terms: Terms, slopes: np.ndarray, gap: Gap) -> Terms | None:
         return None
@@ -221,10 +221,8 @@ class Kinked:
         X, y, c = problem.rows
         return RowTerms(X, Envelopes(problem.loss, y, c, z, self.s / self.beta, self.beta), np.empty(problem.n))
 
-    def levels(self, problem: Problem, terms: Terms, slopes: np.ndarray) -> tuple[float, float]:
-        assert isinstance(terms, RowTerms)
-        loss, gap = loss_and_row_gap(terms.envelopes, slopes)
-        return loss / problem.n, gap / problem.n
+    def levels(self, problem: Problem, z: np.ndarray, slopes: np.ndarray) -> tuple[float, float]:
+        return loss_and_row_gap(problem.loss, z, slopes, *problem.rows[1:])
 
     def renewed(self, problem: Problem, terms: Terms, slopes: np.ndarray, gap: Gap) -> Terms | None:
         if not gap.is_of_rows:
@@ -251,12 +249,12 @@ class Kinked:
 
 
 @compiled
-def loss_and_row_gap(e, slopes):
-    """The sum of the losses at the predictions, and that of the row gaps for slopes that include the weights."""
+def loss_and_row_gap(loss, z, slopes, y, c):
+    """The mean loss, and the row gap of slopes that include the weights of the rows."""
     total, gap = 0.0, 0.0
-    for i in range(len(slopes)):
-        if e.c[i] > 0.0:
-            value, s = losses.value(e.loss, e.Xw[i], e.y[i]), slopes[i] / e.c[i]
-            total += e.c[i] * value
-            gap += e.c[i] * max(value + losses.conjugate(e.loss, s, e.y[i]) - s * e.Xw[i], 0.0)
-    return total, gap
+    for i in range(len(z)):
+        if c[i] > 0.0:
+            value, s = losses.value(loss, z[i], y[i]), slopes[i] / c[i]
+            total += c[i] * value
+            gap += c[i] * max(value + losses.conjugate(loss, s, y[i]) - s * z[i], 0.0)
+    return total / len(z), gap / len(z)
