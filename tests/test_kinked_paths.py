@@ -1,0 +1,207 @@
+"""Paths of losses with kinks by an active set of clusters: answers against other solvers and CVXPY, and its parts."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from test_contracted import KINDS, D, contracted_path, is_the_optimum
+
+import adasadmm
+from adasadmm import (
+    ALM,
+    L1,
+    EpsilonInsensitive,
+    GraphGuidedClassifierCV,
+    Hinge,
+    Problem,
+    Quantile,
+    path,
+    solve,
+)
+from adasadmm.linalg.cluster_gram import KeptGram, SummedColumns, cluster_gram
+from adasadmm.linalg.last_products import UpdatedProduct
+from adasadmm.linalg.matrices import WithIntercept, as_rows
+from adasadmm.paths.alpha_max import alpha_max
+from adasadmm.paths.contracted import contracting
+from adasadmm.paths.signed import AT_ZERO, Edges, first_minimum
+
+LOSSES = [Hinge(), Quantile(0.3), EpsilonInsensitive(0.2)]
+
+
+def data(loss, n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D))
+    z = X @ np.repeat(rng.normal(size=4), 3) + rng.normal(size=n)
+    return X, np.where(z > 0.0, 1.0, -1.0) if isinstance(loss, Hinge) else z
+
+
+def strengths(problem, number, least):
+    return np.geomspace(top := alpha_max(problem), least * top, number)
+
+
+def reaches_the_optimum(problem, number=6, least=0.003, tol=1e-3):
+    alphas = strengths(problem, number, least)
+    is_the_optimum(problem, contracted_path(problem, alphas, tol), alphas, tol)
+
+
+# --- the whole method ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [Hinge(), *(pytest.param(loss, marks=pytest.mark.slow) for loss in LOSSES[1:])])
+@pytest.mark.parametrize("kind", KINDS)
+def test_clusters_give_the_optimum_of_the_whole_problem(loss, kind):
+    reaches_the_optimum(Problem(*data(loss), loss=loss, penalty=L1(1.0), A=KINDS[kind], gamma=0.01))
+
+
+@pytest.mark.parametrize("gamma", [1e-5, 1.0])
+def test_many_rows_a_free_intercept_weights_of_zero_and_offsets(gamma):
+    """With many rows the Gram matrix of all columns is kept, and changes with the weights of a few rows."""
+    X, y = data(Hinge(), n=1500)
+    rng = np.random.default_rng(1)
+    c = rng.uniform(0.0, 2.0, len(y)) * (rng.random(len(y)) < 0.8)
+    A = np.hstack([KINDS["chain and L1"], np.zeros((len(KINDS["chain and L1"]), 1))])
+    problem = Problem(
+        np.hstack([X, np.ones((len(y), 1))]),
+        y,
+        loss=Hinge(),
+        penalty=L1(1.0),
+        A=A,
+        gamma=np.append(np.full(D, gamma), 0.0),
+        sample_weight=c,
+        offset=rng.normal(size=len(y)),
+    )
+    assert isinstance(contracting(problem).gram, KeptGram)
+    reaches_the_optimum(problem)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["chain", "grid and L1"])
+def test_sparse_rows_and_an_increasing_path(loss, kind):
+    X, y = data(loss)
+    X = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
+    problem = Problem(X, y, loss=loss, penalty=L1(1.0), A=KINDS[kind], gamma=0.01)
+    alphas = strengths(problem, 6, 0.003)[::-1]
+    is_the_optimum(problem, contracted_path(problem, alphas, 1e-3), alphas, 1e-3)
+
+
+def test_the_lower_bound_is_below_the_optimum_of_cvxpy():
+    X, y = data(Hinge())
+    A = sp.csr_array(KINDS["grid and L1"])
+    problem = Problem(X, y, loss=Hinge(), penalty=L1(1.0), A=A, gamma=0.01)
+    w, nu = cp.Variable(D), cp.Parameter(nonneg=True)
+    cost = cp.sum(cp.pos(1 - cp.multiply(y, X @ w))) / len(y) + 0.005 * cp.sum_squares(w) + nu * cp.norm1(A @ w)
+    best = cp.Problem(cp.Minimize(cost))
+    alphas = strengths(problem, 6, 0.003)
+    for alpha, result in zip(alphas, contracted_path(problem, alphas, 1e-3), strict=True):
+        nu.value = alpha
+        best.solve(solver=cp.CLARABEL)
+        assert result.certificate.dual <= best.value + 1e-7 <= result.certificate.primal + 2e-7
+
+
+def test_equal_rows_and_separable_classes_are_no_obstacle():
+    """Ties: many rows are at the kink together; and at weak strengths the loss almost vanishes."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((300, D)) < 0.4).astype(float)
+    y = np.where(X[:, 0] + X[:, 3] > 0.5, 1.0, -1.0)
+    reaches_the_optimum(Problem(X, y, loss=Hinge(), penalty=L1(1.0), A=KINDS["chain"], gamma=1e-4), 20, 1e-4)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-9])
+def test_a_path_reaches_any_tolerance_whichever_method_ends_it(tol, monkeypatch):
+    problem = Problem(*data(Hinge()), loss=Hinge(), penalty=L1(1.0), A=KINDS["grid"], gamma=0.01)
+    alphas = strengths(problem, 5, 0.01)
+    is_the_optimum(problem, path(problem, alphas, tol=tol), alphas, tol)
+    monkeypatch.setattr(adasadmm.paths.contracted, "ROUNDS", 4)  # some strength needs more
+    results = path(problem, alphas, tol=tol)
+    assert all(result.certificate.relative_gap <= tol for result in results)
+
+
+def test_without_a_ridge_other_solvers_are_used():
+    X, y = data(Hinge())
+    assert contracting(Problem(X, y, loss=Hinge(), penalty=L1(1.0), A=KINDS["chain"])) is None
+    free = np.append(0.0, np.full(D - 1, 0.1))
+    assert contracting(Problem(X, y, loss=Hinge(), penalty=L1(1.0), A=KINDS["chain"], gamma=free)) is None
+
+
+def test_a_result_starts_other_runs():
+    problem = Problem(*data(Hinge()), loss=Hinge(), penalty=L1(1.0), A=KINDS["grid"], gamma=0.01)
+    (found,) = contracted_path(problem, [0.01], 1e-3)
+    slopes, theta = found.run.dual_point()
+    assert ((slopes * problem.rows.y <= 1e-12) & (slopes * problem.rows.y >= -1.0 - 1e-12)).all()
+    assert (np.abs(theta) <= 0.01 * (1.0 + 1e-12)).all()
+    again = solve(problem.with_penalty(L1(0.01)), ALM(), start=found, tol=1e-9)
+    assert again.certificate.relative_gap <= 1e-9
+    assert again.certificate.primal <= found.certificate.primal
+    with pytest.raises(RuntimeError, match="continue with a fork of it"):
+        found.run.advance(None)
+    state = found.run.state()
+    found.run.restore(state)
+    np.testing.assert_array_equal(found.run.fork(found.run.problem).point.w, found.w)
+
+
+def test_a_search_takes_no_other_solver(monkeypatch):
+    X, y = data(Hinge(), n=1000)
+    search = GraphGuidedClassifierCV("chain", alphas=8, cv=3)
+    expected = search.fit(X, y).cv_results_["mean_test_score"]
+    monkeypatch.setattr(adasadmm.paths.along, "_solved", None)
+    np.testing.assert_array_equal(search.fit(X, y).cv_results_["mean_test_score"], expected)
+    assert repr(search.solver_) == "ALM()"
+    assert (search.dual_gap_path_ <= 1e-3).all()
+
+
+# --- its parts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "intercept", "sparse intercept"])
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+def test_gram_matrices_of_clusters_follow_weights_and_clusters(form, tolerance):
+    rng = np.random.default_rng(0)
+    n, d = 60, 5
+    dense = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+    X = as_rows(sp.csr_array(dense) if "sparse" in form else dense)
+    if "intercept" in form:
+        X, dense = WithIntercept(X), np.hstack([dense, np.ones((n, 1))])
+    kept, summed = KeptGram(X, tolerance), SummedColumns(X)
+    weights = np.zeros(n)
+    for step in range(30):
+        rows = rng.permutation(n)[: rng.choice([0, 1, 5, 40])]
+        weights = weights.copy()
+        weights[rows] = rng.uniform(0.5, 1.0, len(rows)) * (rng.random(len(rows)) < 0.5)
+        label = rng.integers(-1, 3, dense.shape[1])
+        columns = np.stack([dense[:, label == cluster].sum(axis=1) for cluster in range(3)], axis=1)
+        expected = columns.T @ (weights[:, None] * columns)
+        np.testing.assert_allclose(summed.matrix(label, 3, weights), expected, atol=1e-12)
+        found = kept.matrix(label, 3, weights)
+        if tolerance == 0.0:
+            np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=f"step {step}")
+        assert np.sum(np.abs(weights - kept.weights)) <= tolerance * np.sum(kept.weights)
+        of_clusters = rng.normal(size=3)
+        p = np.append(of_clusters, 0.0)[label]
+        for gram in (kept, summed):
+            np.testing.assert_allclose(gram.product(p, of_clusters), dense @ p, atol=1e-12)
+
+
+def test_the_form_of_the_gram_matrix_follows_the_shape():
+    assert isinstance(cluster_gram(as_rows(np.ones((64, 1))), 0.0), SummedColumns)
+    assert isinstance(cluster_gram(as_rows(np.ones((65, 1))), 0.0), KeptGram)
+    assert isinstance(cluster_gram(as_rows(sp.csr_array(np.ones((5, 1)))), 0.0), KeptGram)
+    assert cluster_gram(as_rows(sp.csr_array((5000, 1001))), 0.0) is None
+
+
+def test_products_follow_an_x_that_changes():
+    rng = np.random.default_rng(0)
+    M = rng.normal(size=(50, 4))
+    product, x = UpdatedProduct(as_rows(M)), np.zeros(50)
+    for changed in (50, 3, 0, 1, 30, 2):
+        x = x.copy()
+        x[rng.permutation(50)[:changed]] = rng.normal(size=changed)
+        np.testing.assert_allclose(product.of(x), M.T @ x, atol=1e-13)
+        assert product.is_direct == (changed >= 25)
+
+
+def test_a_difference_that_rounding_gave_the_wrong_sign_ends_at_zero():
+    edges = Edges(np.array([0]), np.array([1]), np.ones(1), np.ones(1))
+    u, move, joins = np.array([0.0, 1e-17, 0.0]), np.zeros(3), np.zeros(1, dtype=bool)
+    length, state = first_minimum(0.0, edges, 1, u, move, joins)
+    assert (length, state, joins[0]) == (0.0, AT_ZERO, True)
