@@ -205,3 +205,16 @@ def test_a_difference_that_rounding_gave_the_wrong_sign_ends_at_zero():
     u, move, joins = np.array([0.0, 1e-17, 0.0]), np.zeros(3), np.zeros(1, dtype=bool)
     length, state = first_minimum(0.0, edges, 1, u, move, joins)
     assert (length, state, joins[0]) == (0.0, AT_ZERO, True)
+
+
+def test_a_perfect_fit_and_far_strengths():
+    """Nothing is left to be explained, so that the gap that is wanted is 0; and predictions would lead too far."""
+    X, _ = data(Quantile(0.5))
+    for loss in (Quantile(0.5), EpsilonInsensitive(0.1)):
+        problem = Problem(X, np.zeros(len(X)), loss=loss, penalty=L1(1.0), A=KINDS["chain"], gamma=0.01)
+        for result in path(problem, [1.0, 0.5, 0.1]):
+            assert result.certificate.relative_gap == 0.0 and not result.w.any()
+    problem = Problem(*data(Hinge()), loss=Hinge(), penalty=L1(1.0), A=KINDS["chain"], gamma=0.01)
+    top = alpha_max(problem)
+    alphas = [top, 0.999 * top, 0.001 * top, 0.001 * top, 0.5 * top]
+    is_the_optimum(problem, path(problem, alphas), alphas, 1e-3)

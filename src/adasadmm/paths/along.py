@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._core.threads import one_blas_thread
+from .._core.threads import go_on_or_halt, one_blas_thread
 from .._solve import solve, solve_at_once
 from ..certificates.polish import feasible
 from ..certificates.trace import Result
@@ -22,11 +22,11 @@ from ..solvers import Solver
 from .choice import CONTINUED, Attempts, Choice, along_path, gap_of, is_auto
 from .contracted import contracting
 from .exact import with_exact_structure
+from .row_terms import FARTHEST
 from .strength import with_l1_norm
 
 __all__ = ["Solution", "as_strengths", "path", "solutions"]
 
-FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction says little
 FEW_CLUSTERS = "the solution for another strength shows the clusters, which are few"
 
 
@@ -173,6 +173,7 @@ def solutions(
     current, in_turn = problem, None
     few = contracting(problem) if is_auto(solver) and not effort.first_only and effort.tol > 0.0 else None
     for alpha in strengths:
+        go_on_or_halt()
         # From the last problem, which has what was computed from the rows: all but the penalty is shared.
         current = current.with_strength(alpha)
         found = None if few is None else few.result(current, effort.tol)

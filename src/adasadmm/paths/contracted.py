@@ -17,6 +17,7 @@ from .. import losses
 from .._core.jit import compiled, unwrapped
 from ..certificates import certify, duality
 from ..certificates.trace import Certificate, Result, Status, Trace
+from ..linalg import products
 from ..linalg.cluster_gram import ClusterGram, cluster_gram
 from ..linalg.joined import joined
 from ..linalg.last_products import UpdatedProduct
@@ -26,14 +27,13 @@ from ..solvers.base import Point, beyond
 from ..solvers.newton import step_length
 from .forces import Forces, Graph, forces_on, graph_of
 from .found import Found
-from .row_terms import Gap, RowModel, Terms, row_model, unweighted
+from .row_terms import FARTHEST, Gap, RowModel, Terms, row_model, unweighted
 from .signed import Edges, minimiser
 
 __all__ = ["Contracting", "contracting"]
 
 MOST_CLUSTERS = 600
 ROUNDS = 60
-FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction of w says little
 FEW_EDGES = 2  # for each cluster: several edges between the same clusters are not worth being united
 STALLED = 1e-13  # relative decrease of the objective in a round that opens no row: another one would not help
 FLAT = 0.1  # of the first slope: where a line search ends
@@ -55,12 +55,11 @@ def contracting(problem: Problem) -> Contracting | None:
 
 
 class Solved(NamedTuple):
-    """A strength, and the derivatives of the smooth part, w and ``X w`` there."""
+    """A strength, and the derivatives of the smooth part and w there."""
 
     nu: float
     of_nodes: np.ndarray
     w: np.ndarray
-    z: np.ndarray
 
 
 class Step(NamedTuple):
@@ -84,7 +83,7 @@ class Contracting:
 
     def __init__(self, problem: Problem, graph: Graph, forces: Forces, rows: RowModel, gram: ClusterGram) -> None:
         self.graph, self.forces, self.rows, self.gram = graph, forces, rows, gram
-        self.w, self.z, self.sign = np.zeros(problem.d), np.zeros(problem.n), np.zeros(len(graph.rows))
+        self.w, self.sign = np.zeros(problem.d), np.zeros(len(graph.rows))
         self.pull = UpdatedProduct(problem.rows.X)
         self.history: list[Solved] = []  # at the last two strengths
         penalised = np.union1d(graph.first, graph.second)
@@ -99,7 +98,8 @@ class Contracting:
             return None
         if len(self.history) == 2:
             self._predict(nu, capacity)
-        terms = self.rows.begin(problem, self.z)
+        products.product(problem.rows.X, self.w, z := np.empty(problem.n))  # without rounding errors of earlier steps
+        terms = self.rows.begin(problem, z)
         pull = self.pull.of(terms.slopes())
         for number in range(1, ROUNDS + 1):
             step = self._step(problem, terms, pull / problem.n, capacity)
@@ -110,7 +110,7 @@ class Contracting:
             gap = proof.gap(tol)
             found = proof.certified(gap, tol)
             if found is not None and found[0].relative_gap <= tol:
-                self.history = [*self.history[-1:], Solved(nu, forces.of_nodes, self.w, self.z.copy())]
+                self.history = [*self.history[-1:], Solved(nu, forces.of_nodes, self.w)]
                 self.rows.keep(problem, step.slopes, gap, number)
                 return self._result(problem, *found, proof.s, number)
             self.sign += forces.opened
@@ -136,7 +136,7 @@ class Contracting:
         before, last = self.history
         times = (nu - last.nu) / (last.nu - before.nu) if last.nu != before.nu else 0.0
         if self.rows.is_smooth and self.gram.has_many_rows and 0.0 < times <= FARTHEST:
-            self.w, self.z = beyond(last.w, before.w, times), beyond(last.z, before.z, times)
+            self.w = beyond(last.w, before.w, times)
             self.sign = np.sign(self.graph.differences(self.w))
         of_nodes = beyond(last.of_nodes, before.of_nodes, times)
         self.sign += self.forces.inside(of_nodes, capacity, self.sign)[1]
@@ -154,8 +154,7 @@ class Contracting:
         def of_clusters(values: np.ndarray) -> np.ndarray:
             return np.bincount(of_kept, values[kept], number)
 
-        H = self.gram.matrix(label, number, terms.curvature())
-        H = terms.unit / problem.n * H
+        H = terms.unit / problem.n * self.gram.matrix(label, number, terms.curvature())
         H += np.diag(np.maximum(of_clusters(self.rows.hold) - np.diag(H), 0.0))
         u = np.zeros(number)
         u[of_kept] = w[kept]
@@ -168,7 +167,7 @@ class Contracting:
         length = self._length(problem, terms, (p, Xp), capacity, first)
         self.w = target if length == 1.0 else w + length * p
         terms.Xw += length * Xp
-        self.z, self.sign = terms.Xw, np.sign(self.graph.differences(self.w))
+        self.sign = np.sign(self.graph.differences(self.w))
         slopes = terms.slopes()
         return Step(slopes, self.pull.of(slopes), -length * first)
 

@@ -25,17 +25,16 @@ from ..solvers.base import beyond
 from ..solvers.newton import Envelopes, RowTerms
 from ..solvers.units import measured
 
-__all__ = ["Gap", "RowModel", "Terms", "row_model", "unweighted"]
+__all__ = ["FARTHEST", "Gap", "RowModel", "Terms", "row_model", "unweighted"]
 
+FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction says little
 FIRST_BETA = 30.0  # times the first one of ALM, which starts farther from the solution
 AIM = 0.5  # of the gap that is wanted: the row gap for which beta is chosen
 SMALL = 0.3  # of it: a row gap below that needs no step of the multipliers
 LARGE, FASTER = 3.0, 3.0  # of it: a row gap above that lets beta grow at once, by this factor
 LEAST_CHANGE, MOST_CHANGE = 0.5, 4.0  # of beta from one strength to the next
-EASY, SMALLER = (
-    10,
-    3.0,
-)  # steps of the last strength above which the next one begins with a smaller beta, by this factor
+EASY = 10  # steps: after a strength that took more, the next one begins with a smaller beta
+SMALLER = 3.0  # by this factor, until the first step of the multipliers
 CHANGED = 0.1  # relative change of second derivatives up to which a Gram matrix serves
 
 
@@ -195,8 +194,8 @@ class Kinked:
         units = measured(problem, problem, products.gram_diagonal(problem.rows.X, problem.rates))
         self.solver, self.beta = solver, FIRST_BETA * units.beta_z
         self.hold = np.where(problem.gamma > 0.0, 0.0, units.ridge)
-        self.history: list[tuple[float, np.ndarray]] = [(0.0, np.zeros(problem.n))]  # the last two strengths, and s
-        self.s = self.history[0][1]
+        self.history: list[tuple[float, np.ndarray]] = []  # the last two strengths, and s there
+        self.s = np.zeros(problem.n)
         self.first_row_gap: float | None = None  # before the first step of the multipliers
         self.last_steps, self.smaller = 0, 1.0
 
@@ -209,11 +208,13 @@ class Kinked:
 
     def _predicted(self, problem: Problem) -> np.ndarray:
         """The multipliers at another strength, if they change as between the last two."""
-        other, last = self.history[-1]
-        if len(self.history) < 2 or self.history[0][0] == other:
+        if len(self.history) < 2:
+            return self.s
+        (one, before), (other, last) = self.history
+        times = (problem.penalty.nu - other) / (other - one) if other != one else 0.0
+        if not 0.0 < times <= FARTHEST:
             return last
-        one, before = self.history[0]
-        s = beyond(last, before, (problem.penalty.nu - other) / (other - one))
+        s = beyond(last, before, times)
         losses.clip_to_domain(problem.loss, s, problem.rows.y, np.empty_like(s), np.empty_like(s))
         return s
 
@@ -243,9 +244,11 @@ class Kinked:
     def keep(self, problem: Problem, slopes: np.ndarray, gap: Gap, steps: int) -> None:
         self._restore_beta()
         self.last_steps = steps
-        self.history = [*self.history[-1:], (problem.penalty.nu, unweighted(problem, slopes))]
+        self.s = unweighted(problem, slopes)
+        self.history = [*self.history[-1:], (problem.penalty.nu, self.s)]
         found = gap.of_rows if self.first_row_gap is None else self.first_row_gap
-        self.beta *= min(max(found / (AIM * gap.wanted), LEAST_CHANGE), MOST_CHANGE)
+        if gap.wanted > 0.0:
+            self.beta *= min(max(found / (AIM * gap.wanted), LEAST_CHANGE), MOST_CHANGE)
 
 
 @compiled
