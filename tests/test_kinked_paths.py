@@ -47,12 +47,17 @@ def reaches_the_optimum(problem, number=6, least=0.003, tol=1e-3):
 # --- the whole method ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", [Hinge(), *(pytest.param(loss, marks=pytest.mark.slow) for loss in LOSSES[1:])])
-@pytest.mark.parametrize("kind", KINDS)
+def slow_unless(fast, values):
+    return [value if value in fast else pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
+@pytest.mark.parametrize("loss", slow_unless([Hinge()], LOSSES))
+@pytest.mark.parametrize("kind", slow_unless(["chain", "grid and L1"], KINDS))
 def test_clusters_give_the_optimum_of_the_whole_problem(loss, kind):
     reaches_the_optimum(Problem(*data(loss), loss=loss, penalty=L1(1.0), A=KINDS[kind], gamma=0.01))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [1e-5, 1.0])
 def test_many_rows_a_free_intercept_weights_of_zero_and_offsets(gamma):
     """With many rows the Gram matrix of all columns is kept, and changes with the weights of a few rows."""
@@ -107,6 +112,7 @@ def test_equal_rows_and_separable_classes_are_no_obstacle():
     reaches_the_optimum(Problem(X, y, loss=Hinge(), penalty=L1(1.0), A=KINDS["chain"], gamma=1e-4), 20, 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tol", [1e-3, 1e-9])
 def test_a_path_reaches_any_tolerance_whichever_method_ends_it(tol, monkeypatch):
     problem = Problem(*data(Hinge()), loss=Hinge(), penalty=L1(1.0), A=KINDS["grid"], gamma=0.01)
@@ -207,6 +213,7 @@ def test_a_difference_that_rounding_gave_the_wrong_sign_ends_at_zero():
     assert (length, state, joins[0]) == (0.0, AT_ZERO, True)
 
 
+@pytest.mark.slow
 def test_a_perfect_fit_and_far_strengths():
     """Nothing is left to be explained, so that the gap that is wanted is 0; and predictions would lead too far."""
     X, _ = data(Quantile(0.5))
