@@ -213,6 +213,18 @@ def test_a_difference_that_rounding_gave_the_wrong_sign_ends_at_zero():
     assert (length, state, joins[0]) == (0.0, AT_ZERO, True)
 
 
+@pytest.mark.parametrize("gamma", [1e-10, 1e-12, 1e-20])
+def test_long_steps_along_a_weak_ridge_leave_no_rounding_in_the_certificate(gamma):
+    X = np.array([[1.3058, 1.0], [0.3443, 0.0], [0.0, 0.0], [-0.9551, 0.0]])
+    c = np.array([0.16585682, 0.1248459, 0.01051466, 0.23712966])
+    y = np.array([-1.0, -1.0, -1.0, 1.0])
+    problem = Problem(X, y, loss=Hinge(), penalty=L1(0.01), A=np.eye(2), gamma=gamma, sample_weight=c)
+    (result,) = path(problem, [0.01], tol=1e-6)
+    assert result.certificate.primal == pytest.approx(problem.objective(result.w), rel=1e-14)
+    assert result.certificate.dual <= result.certificate.primal
+    is_the_optimum(problem, [result], [0.01], 1e-6)
+
+
 @pytest.mark.slow
 def test_a_perfect_fit_and_far_strengths():
     """Nothing is left to be explained, so that the gap that is wanted is 0; and predictions would lead too far."""

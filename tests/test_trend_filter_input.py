@@ -141,3 +141,11 @@ def test_a_very_weak_penalty_on_a_flat_loss_is_proved(is_even, order, part):
     t, y = even if is_even else uneven, np.sign(np.sin(even) + rng.logistic(size=200))
     model = TrendFilter(order, part * np.median(np.diff(t)) ** order / 200, "logistic").fit(t, y)
     assert model.dual_gap_ <= model.tol
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["squared", "huber", "quantile", "poisson"])
+def test_a_single_observation_is_a_constant(loss):
+    """Its chain has no edges."""
+    model = TrendFilter(order=0, loss=loss, alpha=0.1).fit([0.0, 1.0], [2.0, 5.0], sample_weight=[1.0, 0.0])
+    np.testing.assert_allclose(model.predict([0.0, 1.0, 7.0]), 2.0, rtol=1e-6)

@@ -34,8 +34,8 @@ __all__ = ["TrendFilterCV"]
 class HeldOut(NamedTuple):
     """The observations of a fold with which the curves for all strengths are compared.
 
-    They are checked once, as ``seen``, and so are their places among the times of these curves found. ``given`` holds
-    times, targets, weights and offsets as the scorer gets them.
+    ``given`` holds times, targets, weights and offsets as the scorer gets them, ``seen`` the same after all checks, and
+    ``place`` the places of the times among those of the curves. All three are found once for a fold.
     """
 
     given: tuple[np.ndarray | None, ...]

@@ -22,8 +22,7 @@ from ..solvers import Solver
 from .choice import CONTINUED, Attempts, Choice, along_path, gap_of, is_auto
 from .contracted import contracting
 from .exact import with_exact_structure
-from .row_terms import FARTHEST
-from .strength import with_l1_norm
+from .strength import times_farther, with_l1_norm
 
 __all__ = ["Solution", "as_strengths", "path", "solutions"]
 
@@ -219,9 +218,9 @@ def _predicted(problem: Problem, solver: Solver, alpha: float, done: list[tuple[
     if len(done) < 2 or not solver.extrapolates or problem.w_set is not None:
         return done[-1][1] if done else None
     (first, before), (second, last) = done
-    times = (alpha - second) / (second - first) if second != first else 0.0
+    times = times_farther(alpha, first, second)
     same = all(repr(result.run.solver) == repr(solver) for result in (before, last))
-    if not same or not 0.0 < times <= FARTHEST:
+    if not same or times == 0.0:
         return last
     run = last.run.fork(problem)
     if type(run) is not type(last.run) or type(run) is not type(before.run):

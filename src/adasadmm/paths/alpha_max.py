@@ -66,10 +66,10 @@ def alpha_max(problem: Problem) -> float:
 
 
 def _chain_multipliers(problem: Problem) -> np.ndarray | None:
-    """The theta at which chains are fused, divided by the weights of the penalty; None if there are no chains.
+    """The theta at which chains are fused, divided by the weights of the penalty; None if the problem has no chains.
 
-    Dynamic programming finds it where X is diagonal and the penalty is so strong that it fuses everything. A strength
-    that does not is raised. Theta is unique, because chains have no cycles, unless the slopes of the loss are not.
+    Dynamic programming finds it where X is diagonal and the penalty is so strong that it fuses everything; a strength
+    that does not is raised. For a smooth loss theta is unique, because chains have no cycles.
     """
     penalty, solver = problem.penalty, ChainDP()
     if not isinstance(penalty, L1) or not is_registered(losses.curvature, problem.loss) or solver.fits(problem):

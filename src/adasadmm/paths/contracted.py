@@ -17,7 +17,6 @@ from .. import losses
 from .._core.jit import compiled, unwrapped
 from ..certificates import certify, duality
 from ..certificates.trace import Certificate, Result, Status, Trace
-from ..linalg import products
 from ..linalg.cluster_gram import ClusterGram, cluster_gram
 from ..linalg.joined import joined
 from ..linalg.last_products import UpdatedProduct
@@ -27,8 +26,9 @@ from ..solvers.base import Point, beyond
 from ..solvers.newton import step_length
 from .forces import Forces, Graph, forces_on, graph_of
 from .found import Found
-from .row_terms import FARTHEST, Gap, RowModel, Terms, row_model, unweighted
+from .row_terms import Gap, RowModel, Terms, row_model, unweighted
 from .signed import Edges, minimiser
+from .strength import times_farther
 
 __all__ = ["Contracting", "contracting"]
 
@@ -55,11 +55,12 @@ def contracting(problem: Problem) -> Contracting | None:
 
 
 class Solved(NamedTuple):
-    """A strength, and the derivatives of the smooth part and w there."""
+    """A strength, and the derivatives of the smooth part, w and ``X w`` there."""
 
     nu: float
     of_nodes: np.ndarray
     w: np.ndarray
+    z: np.ndarray
 
 
 class Step(NamedTuple):
@@ -97,9 +98,8 @@ class Contracting:
         if not capacity.all():
             return None
         if len(self.history) == 2:
-            self._predict(nu, capacity)
-        products.product(problem.rows.X, self.w, z := np.empty(problem.n))  # without rounding errors of earlier steps
-        terms = self.rows.begin(problem, z)
+            self._predict(problem, capacity)
+        terms = self.rows.begin(problem, problem.predictions(self.w))
         pull = self.pull.of(terms.slopes())
         for number in range(1, ROUNDS + 1):
             step = self._step(problem, terms, pull / problem.n, capacity)
@@ -110,9 +110,11 @@ class Contracting:
             gap = proof.gap(tol)
             found = proof.certified(gap, tol)
             if found is not None and found[0].relative_gap <= tol:
-                self.history = [*self.history[-1:], Solved(nu, forces.of_nodes, self.w)]
+                self.history = [*self.history[-1:], Solved(nu, forces.of_nodes, self.w, problem.predictions(self.w))]
                 self.rows.keep(problem, step.slopes, gap, number)
                 return self._result(problem, *found, proof.s, number)
+            if found is not None:  # perhaps because of rounding: after long steps, sums of products lose digits
+                terms.Xw[:] = problem.predictions(self.w)
             self.sign += forces.opened
             renewed = self.rows.renewed(problem, terms, step.slopes, gap)
             if renewed is not None:
@@ -127,16 +129,17 @@ class Contracting:
         of_nodes = step.pull / problem.n + problem.gamma * self.w
         return Inside(of_nodes, *self.forces.inside(of_nodes, capacity, self.sign))
 
-    def _predict(self, nu: float, capacity: np.ndarray) -> None:
+    def _predict(self, problem: Problem, capacity: np.ndarray) -> None:
         """Open the edges that will carry more than their capacity, if derivatives change as between the last two.
 
         If a step is expensive, w also moves on. That separates clusters which have just met, until a step joins them
         again; with kinks w changes too unevenly.
         """
         before, last = self.history
-        times = (nu - last.nu) / (last.nu - before.nu) if last.nu != before.nu else 0.0
-        if self.rows.is_smooth and self.gram.has_many_rows and 0.0 < times <= FARTHEST:
+        times = times_farther(problem.penalty.nu, before.nu, last.nu)
+        if self.rows.is_smooth and self.gram.has_many_rows:
             self.w = beyond(last.w, before.w, times)
+            problem.last_products.remember(self.w, beyond(last.z, before.z, times))
             self.sign = np.sign(self.graph.differences(self.w))
         of_nodes = beyond(last.of_nodes, before.of_nodes, times)
         self.sign += self.forces.inside(of_nodes, capacity, self.sign)[1]
@@ -230,10 +233,9 @@ class Proof:
     """
 
     def __init__(self, method: Contracting, problem: Problem, z: np.ndarray, step: Step, forces: Inside) -> None:
-        self.method, self.problem, self.z, self.step, self.forces = method, problem, z, step, forces
-        self.loss, self.of_rows = method.rows.levels(problem, z, step.slopes)
-        others = problem.ridge_value(method.w) + problem.penalty_value(problem.times_A(method.w))
-        self.primal = self.loss + others
+        self.method, self.problem, self.step, self.forces = method, problem, step, forces
+        loss, self.of_rows = method.rows.levels(problem, z, step.slopes)
+        self.primal = loss + problem.ridge_value(method.w) + problem.penalty_value(problem.times_A(method.w))
 
     @functools.cached_property
     def s(self) -> np.ndarray:
@@ -272,10 +274,12 @@ class Proof:
         return None if found is None else self._certified_by(*found)
 
     def _certified_by(self, forces: np.ndarray, scale: float) -> tuple[Certificate, np.ndarray]:
-        """The certificate with these forces as multipliers, scaled with the slopes; and the multipliers."""
+        """The certificate with these forces as multipliers, scaled with the slopes; and the multipliers.
+
+        It computes ``X w`` and the loss again, without the rounding errors of the steps.
+        """
         problem, w, s = self.problem, self.method.w, scale * self.s
         theta = scale * self.method.graph.multipliers(forces, problem.m)
-        problem.remember(w, self.z, self.loss)
         if self.method.pull.is_direct:
             problem.last_X_transposed.remember(problem.rows.c * s / problem.n, scale * self.step.pull / problem.n)
         return certify(problem, w, problem.times_A(w), s, theta), theta

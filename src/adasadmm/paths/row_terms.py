@@ -24,10 +24,10 @@ from ..solvers import ALM, ProximalNewton, Solver, check_fits
 from ..solvers.base import beyond
 from ..solvers.newton import Envelopes, RowTerms
 from ..solvers.units import measured
+from .strength import times_farther
 
-__all__ = ["FARTHEST", "Gap", "RowModel", "Terms", "row_model", "unweighted"]
+__all__ = ["Gap", "RowModel", "Terms", "row_model", "unweighted"]
 
-FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction says little
 FIRST_BETA = 30.0  # times the first one of ALM, which starts farther from the solution
 AIM = 0.5  # of the gap that is wanted: the row gap for which beta is chosen
 SMALL = 0.3  # of it: a row gap below that needs no step of the multipliers
@@ -211,10 +211,7 @@ class Kinked:
         if len(self.history) < 2:
             return self.s
         (one, before), (other, last) = self.history
-        times = (problem.penalty.nu - other) / (other - one) if other != one else 0.0
-        if not 0.0 < times <= FARTHEST:
-            return last
-        s = beyond(last, before, times)
+        s = beyond(last, before, times_farther(problem.penalty.nu, one, other))
         losses.clip_to_domain(problem.loss, s, problem.rows.y, np.empty_like(s), np.empty_like(s))
         return s
 

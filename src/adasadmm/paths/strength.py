@@ -1,4 +1,4 @@
-"""The share of the L1 norm in a penalty."""
+"""The share of the L1 norm in a penalty, and how far strengths are apart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from ..linalg.matrices import WithIntercept, to_scipy
 from ..penalties import L1, GroupL2, Stack
 from ..problem import Problem
 
-__all__ = ["with_l1_norm"]
+__all__ = ["times_farther", "with_l1_norm"]
+
+FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction says little
+
+
+def times_farther(alpha: float, before: float, last: float) -> float:
+    """The distance to the next strength, in units of that of the last two; 0 if a prediction would say little."""
+    times = (alpha - last) / (last - before) if last != before else 0.0
+    return times if 0.0 < times <= FARTHEST else 0.0
 
 
 def with_l1_norm(problem: Problem, l1_ratio: float) -> Problem:

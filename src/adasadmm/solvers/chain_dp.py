@@ -122,7 +122,9 @@ class Chain:
     def edges(self) -> np.ndarray:
         """The weights of the edges, in the order of the walk."""
         limits, at = limits_of(self.problem), slice(None) if self.paths.natural else self.paths.rows
-        return np.abs(self.paths.weights) * (limits[at] if len(limits) else 0.0)
+        if not len(limits):  # a single node, or nodes that nothing joins
+            return np.zeros(np.shape(self.paths.weights) or 0)
+        return np.abs(self.paths.weights) * limits[at]
 
     @property
     def is_even(self) -> bool:
