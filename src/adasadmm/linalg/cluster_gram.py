@@ -13,7 +13,7 @@ import numpy as np
 from .._core.jit import compiled
 from . import products
 from .joined import summed
-from .last_products import changes
+from .last_products import add_chosen_rows, changes
 from .matrices import CSR, Dense, Rows, WithIntercept, dense_block, innermost
 from .rows import entries
 from .selections import taken
@@ -116,7 +116,7 @@ def add_rows_to_gram(X: Rows, rows: np.ndarray, weights: np.ndarray, lower: np.n
     """Add the terms of some rows, with weights of any sign, to the lower triangle of a Gram matrix."""
     if isinstance(X, WithIntercept):
         add_rows_to_gram(X.rows, rows, weights, lower[:-1, :-1])
-        products.add_chosen_rows(X.rows, rows, weights, lower[-1, :-1])
+        add_chosen_rows(X.rows, rows, weights, lower[-1, :-1])
         lower[-1, -1] += weights.sum()
     elif isinstance(X, CSR):
         add_sparse_rows(X, rows, weights, lower)

@@ -9,8 +9,9 @@ import numpy as np
 from .._core.jit import compiled
 from . import products
 from .matrices import Rows
+from .rows import add_row
 
-__all__ = ["LastProducts", "LastTransposedProduct", "UpdatedProduct", "changes", "frozen", "kept"]
+__all__ = ["LastProducts", "LastTransposedProduct", "UpdatedProduct", "add_chosen_rows", "changes", "frozen", "kept"]
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -104,7 +105,7 @@ class UpdatedProduct:
         if self.is_direct:
             products.transposed_product(self.M, x, out := np.empty(self.M.shape[1]))
         else:
-            products.add_chosen_rows(self.M, rows, change, out := self._product.copy())
+            add_chosen_rows(self.M, rows, change, out := self._product.copy())
         self._x, self._product = x, out
         return out
 
@@ -131,6 +132,13 @@ def same(one: np.ndarray, other: np.ndarray) -> bool:
     if one is other or one.shape != other.shape or not one.size:
         return one.shape == other.shape
     return bool(one[0] == other[0]) and np.array_equal(one, other)
+
+
+@compiled
+def add_chosen_rows(M, rows, x, out):
+    """Add ``x_k M_rows[k]`` for each k."""
+    for k in range(len(rows)):
+        add_row(M, rows[k], x[k], out)
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

@@ -35,7 +35,6 @@ from .rows import add_row, entries, row_dot, row_dots
 from .selections import taken
 
 __all__ = [
-    "add_chosen_rows",
     "add_lower_gram",
     "column_sums",
     "gram",
@@ -171,13 +170,6 @@ def add_rows(M: Rows, x: np.ndarray, first: int, last: int, out: np.ndarray) -> 
     for i in range(first, last):
         if x[i] != 0.0:
             add_row(M, i, x[i], out)
-
-
-@compiled
-def add_chosen_rows(M: Rows, rows: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
-    """Add ``x_k M_rows[k]`` for each k."""
-    for k in range(len(rows)):
-        add_row(M, rows[k], x[k], out)
 
 
 @compiled
