@@ -64,11 +64,15 @@ class Solved(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The rows after a Newton step: their slopes, what these pull, and the decrease that the first slope promised."""
+    """The rows after a Newton step: their slopes, what these pull, and the decrease that the first slope promised.
+
+    After a full step the predictions are a product with X; after a shorter one they may have lost digits.
+    """
 
     slopes: np.ndarray
     pull: np.ndarray
     decrease: float
+    is_full: bool
 
 
 class Inside(NamedTuple):
@@ -113,7 +117,7 @@ class Contracting:
                 self.history = [*self.history[-1:], Solved(nu, forces.of_nodes, self.w, problem.predictions(self.w))]
                 self.rows.keep(problem, step.slopes, gap, number)
                 return self._result(problem, *found, proof.s, number)
-            if found is not None:  # perhaps because of rounding: after long steps, sums of products lose digits
+            if found is not None and not step.is_full:  # perhaps because digits were lost
                 terms.Xw[:] = problem.predictions(self.w)
             self.sign += forces.opened
             renewed = self.rows.renewed(problem, terms, step.slopes, gap)
@@ -164,15 +168,15 @@ class Contracting:
         edges, gamma = self._edges(label, number, capacity), of_clusters(problem.gamma)
         best = minimiser(H + np.diag(gamma), H @ u - of_clusters(pull), edges, u)
         target = np.where(kept, np.append(best, 0.0)[label], 0.0)
-        p = target - w
-        Xp = self.gram.product(p, best - u)
+        p, z = target - w, self.gram.product(target, best)
+        Xp = z - terms.Xw
         first = float((pull + problem.gamma * w) @ p) + slope_of_edges(*self.graph[:2], capacity, w, p, 0.0)
         length = self._length(problem, terms, (p, Xp), capacity, first)
         self.w = target if length == 1.0 else w + length * p
-        terms.Xw += length * Xp
+        terms.Xw[:] = z if length == 1.0 else terms.Xw + length * Xp
         self.sign = np.sign(self.graph.differences(self.w))
         slopes = terms.slopes()
-        return Step(slopes, self.pull.of(slopes), -length * first)
+        return Step(slopes, self.pull.of(slopes), -length * first, length == 1.0)
 
     def _edges(self, label: np.ndarray, number: int, capacity: np.ndarray) -> Edges:
         """The edges between clusters; if they are many, those with the same ends as one."""
@@ -233,9 +237,9 @@ class Proof:
     """
 
     def __init__(self, method: Contracting, problem: Problem, z: np.ndarray, step: Step, forces: Inside) -> None:
-        self.method, self.problem, self.step, self.forces = method, problem, step, forces
-        loss, self.of_rows = method.rows.levels(problem, z, step.slopes)
-        self.primal = loss + problem.ridge_value(method.w) + problem.penalty_value(problem.times_A(method.w))
+        self.method, self.problem, self.z, self.step, self.forces = method, problem, z, step, forces
+        self.loss, self.of_rows = method.rows.levels(problem, z, step.slopes)
+        self.primal = self.loss + problem.ridge_value(method.w) + problem.penalty_value(problem.times_A(method.w))
 
     @functools.cached_property
     def s(self) -> np.ndarray:
@@ -274,12 +278,11 @@ class Proof:
         return None if found is None else self._certified_by(*found)
 
     def _certified_by(self, forces: np.ndarray, scale: float) -> tuple[Certificate, np.ndarray]:
-        """The certificate with these forces as multipliers, scaled with the slopes; and the multipliers.
-
-        It computes ``X w`` and the loss again, without the rounding errors of the steps.
-        """
+        """The certificate with these forces as multipliers, scaled with the slopes; and the multipliers."""
         problem, w, s = self.problem, self.method.w, scale * self.s
         theta = scale * self.method.graph.multipliers(forces, problem.m)
+        if self.step.is_full:
+            problem.remember(w, self.z, self.loss)
         if self.method.pull.is_direct:
             problem.last_X_transposed.remember(problem.rows.c * s / problem.n, scale * self.step.pull / problem.n)
         return certify(problem, w, problem.times_A(w), s, theta), theta

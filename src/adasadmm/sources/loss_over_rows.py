@@ -65,6 +65,11 @@ class LossOverRows:
             self._pass_for_losses()
         return [found for w in points if (found := known.at(w)) is not None]
 
+    def remember(self, w: np.ndarray, z: np.ndarray, loss: float) -> None:
+        """Keep the predictions and the mean loss of a caller that has computed them anyway; rows are in memory."""
+        self.last_products.remember(w, z)
+        self._last_loss = self.last_products.of(w), loss
+
     def _mean_loss(self, z: np.ndarray) -> float:
         """The mean loss for predictions of `last_products`, which trace and certificate ask for in turn."""
         known = self._last_loss
