@@ -35,7 +35,7 @@ LARGE, FASTER = 3.0, 3.0  # of it: a row gap above that lets beta grow at once, 
 LEAST_CHANGE, MOST_CHANGE = 0.5, 4.0  # of beta from one strength to the next
 EASY = 10  # steps: after a strength that took more, the next one begins with a smaller beta
 SMALLER = 3.0  # by this factor, until the first step of the multipliers
-CHANGED = 0.1  # relative change of second derivatives up to which a Gram matrix serves
+CHANGED = 0.06  # relative change of second derivatives up to which a Gram matrix serves
 
 
 class Terms(Protocol):
