@@ -189,10 +189,12 @@ def test_gram_matrices_of_clusters_follow_weights_and_clusters(form, tolerance):
 
 
 def test_the_form_of_the_gram_matrix_follows_the_shape():
-    assert isinstance(cluster_gram(as_rows(np.ones((64, 1))), 0.0), SummedColumns)
-    assert isinstance(cluster_gram(as_rows(np.ones((65, 1))), 0.0), KeptGram)
-    assert isinstance(cluster_gram(as_rows(sp.csr_array(np.ones((5, 1)))), 0.0), KeptGram)
-    assert cluster_gram(as_rows(sp.csr_array((5000, 1001))), 0.0) is None
+    assert isinstance(cluster_gram(as_rows(np.ones((64, 1))), 0.1), SummedColumns)
+    assert isinstance(cluster_gram(as_rows(np.ones((65, 1))), 0.1), KeptGram)
+    assert isinstance(cluster_gram(as_rows(sp.csr_array(np.ones((5, 1)))), 0.1), KeptGram)
+    assert isinstance(cluster_gram(as_rows(np.ones((2, 2))), 0.0), SummedColumns)
+    assert isinstance(cluster_gram(as_rows(np.ones((3, 2))), 0.0), KeptGram)
+    assert cluster_gram(as_rows(sp.csr_array((5000, 1001))), 0.1) is None
 
 
 def test_products_follow_an_x_that_changes():

@@ -49,10 +49,12 @@ class ClusterGram(Protocol):
 def cluster_gram(X: Rows, tolerance: float) -> ClusterGram | None:
     """The cheaper form for the shape of X; None if both are expensive.
 
-    With a tolerance, a kept matrix also serves for other weights, up to this relative change of their sum.
+    With a tolerance, a kept matrix also serves for other weights, up to this relative change of their sum. Without one,
+    few weights are expected to change at a time, so that it is cheaper as soon as there are more rows than features.
     """
     n, d = X.shape
-    if n <= (MOST_ROWS if isinstance(innermost(X), Dense) else MOST_SPARSE_ROWS) * d:
+    most = MOST_ROWS if isinstance(innermost(X), Dense) else MOST_SPARSE_ROWS
+    if n <= (most if tolerance > 0.0 else 1) * d:
         return SummedColumns(X)
     return KeptGram(X, tolerance) if d <= MOST_FEATURES else None
 
