@@ -5,8 +5,8 @@ BIN    := $(VENV)/bin
 export PYTHONHASHSEED := 0
 
 # The scripts of `make bench`, each of which writes a table into the docs, and further options of benchopt.
-TABLES   ?= shapes glm softmax quantile insurance housing sacramento network paths exactness published growth row_visit batch_sizes w_steps full_metric big_sparse cold_start limits defaults peers all_rows tight one_pass \
-  high_accuracy step_sizes step_kinds means betas certificates streams stream_passes vowpal clusters kills fuzz fuzz_cvxpy steady benchopt_page
+TABLES   ?= shapes glm softmax quantile insurance housing sacramento network paths exactness groups published growth row_visit batch_sizes w_steps full_metric big_sparse cold_start limits defaults peers all_rows tight one_pass \
+  high_accuracy step_sizes step_kinds means betas certificates streams stream_passes vowpal clusters kills fuzz fuzz_cvxpy hostile steady benchopt_page
 BENCHOPT ?=
 
 CASES    ?= $(basename $(notdir $(wildcard examples/case_*.py)))
@@ -19,16 +19,11 @@ demo: $(VENV)/core
 test: $(VENV)/dev lint types
 	$(BIN)/python -m pytest -n 2 -q -m "not slow"
 
-# Tests that do not call compiled kernels directly: files, pages, commands, displays, the compiler's cache.
-WITHOUT_KERNELS := bench browser cached case_pages cases checkpoints claims cli cli_files cli_truth compiling dask datasets demo disk_cache displays distributed docstrings estimators faults \
-  fingerprint first_mistakes fitted_models hostile_plug_ins interruptions layers memory models models_0_1 package pages paper_data place progressive readme refused_checkpoints registry report reproduce site site_parts terms terms_files terms_tables threads validation
-IGNORED := $(foreach name,$(WITHOUT_KERNELS),--ignore=tests/test_$(name).py)
-
-# Everything marked slow, then the tests of kernels without the compiler, and with bounds checks.
+# Everything marked slow; then the tests of compiled code, marked kernels, without the compiler and with bounds checks.
 test-all: $(VENV)/bench docs browser
 	$(BIN)/python -m pytest -n 2 -q -m slow
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m "not slow and not compiled" $(IGNORED)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -n 2 -q -m "not slow" $(IGNORED)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m "kernels and not slow and not compiled"
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -n 2 -q -m "kernels and not slow"
 
 # The same tests with the lowest versions that pyproject.toml allows, in a separate environment. Deprecation warnings of these
 # versions are ignored.

@@ -176,20 +176,28 @@ def text() -> str:
     methods = {"terms": by_terms, "tuned": by_tuned_terms, "ridge": by_glum, "boosting": by_boosting}
     methods = {name: methods[name] for name in page.named() or methods}
     fitted(TermsRegressor(listed_terms(), loss="poisson", alpha=1e-3), policies.iloc[:20_000])  # compile
+    head = ["model", *(f"fold {fold}" for fold in FOLDS), "mean", "seconds of a fit", f"of a path of {STRENGTHS}"]
     lines, notes = [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, method in methods.items():
-            outcomes = []
-            for fold in FOLDS:
-                is_test = policies["fold"] == fold
-                outcomes.append(method(policies[~is_test], fold % 6 + 1, policies[is_test]))
-                print(f"{name}, fold {fold}: {outcomes[-1]}", file=sys.stderr, flush=True)
+            outcomes = page.attempted(_of_folds, name, method, policies)
+            if outcomes == page.NOT_INSTALLED:
+                lines.append([NAMES[name], *[page.NOT_INSTALLED] * (len(head) - 1)])
+                continue
             lines.append(_line(NAMES[name], outcomes))
             notes.append(f"{NAMES[name]}: " + "; ".join(one.chosen for one in outcomes) + ".")
     lines += [_line(name, [Outcome(value, np.nan, "") for value in values]) for name, values in PUBLISHED.items()]
-    head = ["model", *(f"fold {fold}" for fold in FOLDS), "mean", "seconds of a fit", f"of a path of {STRENGTHS}"]
     return f"{page.table(head, lines)}\n\nChosen for each fold. " + " ".join(notes)
+
+
+def _of_folds(name: str, method: Any, policies: Any) -> list[Outcome]:
+    outcomes = []
+    for fold in FOLDS:
+        is_test = policies["fold"] == fold
+        outcomes.append(method(policies[~is_test], fold % 6 + 1, policies[is_test]))
+        print(f"{name}, fold {fold}: {outcomes[-1]}", file=sys.stderr, flush=True)
+    return outcomes
 
 
 def _line(name: str, outcomes: list[Outcome]) -> list[str]:

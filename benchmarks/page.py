@@ -1,4 +1,4 @@
-"""Markdown tables, and their insertion into the docs."""
+"""Markdown tables, their insertion into the docs, and packages to compare with that may be missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+NOT_INSTALLED = "not installed"
+PEERS = ("cvxpy", "glum", "nibabel", "nilearn", "statsmodels")
 DOCS = Path(__file__).parents[1] / "docs"
 
 
@@ -28,6 +31,18 @@ def show(script: str, page: str, text: Callable[[], str]) -> None:
     before, rest = path.read_text().split(begin)
     _, after = rest.split(end)
     path.write_text(f"{before}{begin}\n{content}\n{end}{after}")
+
+
+def attempted(compute: Callable[..., Any], *arguments: Any) -> Any:
+    """The value of a function, or "not installed" if it needs a package to compare with that is missing."""
+    try:
+        return compute(*arguments)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in PEERS:
+            raise
+        print(f"{package} is {NOT_INSTALLED}: pip install 'adasadmm[bench,peers]'", file=sys.stderr, flush=True)
+        return NOT_INSTALLED
 
 
 def named() -> list[str]:

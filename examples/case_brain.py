@@ -143,9 +143,9 @@ def study(case: Any) -> casebook.Outcome:
     runs = np.unique(volumes.run).tolist()
     tasks = [(run, name) for run in runs for name in MODELS]
     held_out(volumes, runs[0], SHARED)  # compiles
-    outcomes = Parallel(n_jobs=2)(delayed(held_out)(volumes, *task) for task in tasks)
+    outcomes = Parallel(n_jobs=2)(delayed(casebook.attempted)(held_out, volumes, *task) for task in tasks)
     found = dict(zip(tasks, outcomes, strict=True))
-    rows = [of_model(name, [found[run, name][:2] for run in runs]) for name in MODELS]
+    rows = [of_model(name, [found[run, name] for run in runs]) for name in MODELS]
     coef = {name: found[runs[0], name][2] for name in (SHARED, EACH, "ridge")}
     facts = {
         "volumes": len(volumes.seen),
@@ -164,14 +164,13 @@ def study(case: Any) -> casebook.Outcome:
     return casebook.Outcome(facts, {"main": rows}, {"": picture(volumes, coef)})
 
 
-def of_model(name: str, outcomes: list[tuple[float, float]]) -> dict[str, Any]:
-    accuracy, seconds = np.array(outcomes).T
-    return {
-        "model": name,
-        "accuracy": accuracy.mean(),
-        "standard error": accuracy.std(ddof=1) / np.sqrt(len(accuracy)),
-        "CPU seconds a run, with the choice of strengths": seconds.mean(),
-    }
+def of_model(name: str, outcomes: list[Any]) -> dict[str, Any]:
+    heads = ("accuracy", "standard error", "CPU seconds a run, with the choice of strengths")
+    if casebook.NOT_INSTALLED in outcomes:
+        return {"model": name, **dict.fromkeys(heads, casebook.NOT_INSTALLED)}
+    accuracy, seconds = np.array([outcome[:2] for outcome in outcomes]).T
+    values = (accuracy.mean(), accuracy.std(ddof=1) / np.sqrt(len(accuracy)), seconds.mean())
+    return {"model": name, **dict(zip(heads, values, strict=True))}
 
 
 def picture(volumes: Volumes, coef: dict[str, np.ndarray]) -> Any:

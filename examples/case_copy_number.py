@@ -99,7 +99,7 @@ def study(case: Any) -> casebook.Outcome:
         "l1_ratio": ratio,
         "pieces": int(model.n_pieces_),
         "gap": max(float(model.dual_gap_), 0.0),
-        **beside_clarabel(y, strength, ratio, model),
+        **casebook.facts_of(beside_clarabel, y, strength, ratio, model),
         "error": rows[0]["held-out mean squared error"],
         "least_error": rows[1]["held-out mean squared error"],
         "kernel_error": rows[2]["held-out mean squared error"],

@@ -104,14 +104,14 @@ def study(case: Any) -> casebook.Outcome:
             rows.append(
                 {
                     "model": name,
-                    "held-out deviance, days": held_out(method, *daily),
-                    "held-out deviance, weeks": held_out(method, *weekly(days)),
+                    "held-out deviance, days": casebook.attempted(held_out, method, *daily),
+                    "held-out deviance, weeks": casebook.attempted(held_out, method, *weekly(days)),
                 }
             )
         by_week = TrendFilterCV(1, alphas=20, eps=1e-5, loss="poisson", rule="1se", tol=1e-6)
         t, y, past = weekly(days)
         by_week.fit(t, y, offset=np.log(past))
-        facts = beside_clarabel(days)
+        facts = casebook.facts_of(beside_clarabel, days)
     facts |= {
         "order1_days": rows[1]["held-out deviance, days"],
         "order1_weeks": rows[1]["held-out deviance, weeks"],

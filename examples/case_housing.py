@@ -8,17 +8,13 @@ longitude; the strength is chosen on a fifth of the training rows.
 
 from __future__ import annotations
 
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import casebook
 import numpy as np
 
 from adasadmm import TermsRegressor, terms
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 PUBLISHED = {"glum_without_graph": 72.6562, "glum_best": 19.5111}  # the strength was read off the test rows
 SHOWN = 1e-4  # the strength of the map in the picture

@@ -7,16 +7,12 @@ all policies.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import casebook
 import numpy as np
 
 from adasadmm import TermsRegressor, terms
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 # Holvoet, Antonio and Henckaerts (arXiv:2310.12671), test fold 1: a neural network on top of boosted trees, and a GLM
 # of 51 coefficients whose bins follow the network.

@@ -9,7 +9,8 @@ A case study is a script ``case_NAME.py`` with a function that takes the tables 
     python examples/case_NAME.py --json     # the same as JSON
     python examples/case_NAME.py --store    # also write docs/cases/results/NAME.json and the pictures, NAME*.png
 
-``python docs/_ext/results.py`` writes the stored figures into the pages of docs/cases.
+``python docs/_ext/results.py`` writes the stored figures into the pages of docs/cases. Where a package to compare with
+is missing, its figures are "not installed" (`attempted`), and nothing is stored.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ from adasadmm import datasets
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-RESULTS = Path(__file__).parents[1] / "docs" / "cases" / "results"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "cases" / "results"
+
+sys.path.insert(0, str(ROOT / "benchmarks"))  # from which some of the case studies take their tables
+from page import NOT_INSTALLED, attempted  # noqa: E402
 
 
 @dataclass
@@ -56,7 +61,9 @@ class Outcome:
 
 def main(name: str, study: Callable[[datasets.Case], Outcome]) -> None:
     """Run a case study from the command line."""
-    parser = argparse.ArgumentParser(description=(sys.modules["__main__"].__doc__ or "").strip().splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=(sys.modules[study.__module__].__doc__ or name).strip().splitlines()[0]
+    )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--store", action="store_true", help="write figures and pictures to docs/cases/results")
     options = parser.parse_args()
@@ -70,6 +77,8 @@ def main(name: str, study: Callable[[datasets.Case], Outcome]) -> None:
     outcome = study(case)
     found = _record(name, case, outcome, time.perf_counter() - begin)
     if options.store:
+        if f'"{NOT_INSTALLED}"' in json.dumps(found):
+            raise SystemExit(f"nothing is stored, because packages to compare with are {NOT_INSTALLED}; see above")
         _store(name, found, outcome.figures)
     print(json.dumps(found, indent=1) if options.json else _text(found))
 
@@ -127,6 +136,12 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.5g}"
     return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)
+
+
+def facts_of(compute: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """The facts that a function finds with another package; if that is missing, a fact that says so."""
+    found = attempted(compute, *arguments)
+    return {compute.__name__: found} if found == NOT_INSTALLED else found
 
 
 def progress(message: str) -> None:

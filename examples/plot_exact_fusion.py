@@ -3,9 +3,9 @@ Exactly equal coefficients
 ==========================
 
 At the optimum, neighbours have equal coefficients. An iterative method only approximates it, so counting groups would
-need a threshold. With ``polish=True`` (which the estimators use for ``tol`` below 1e-4) the equalities are exact: the
-zeros of the variable v show which differences vanish at the optimum, the coefficients concerned are fused, and the
-certificate is recomputed for the fused point.
+need a threshold. With ``polish=True`` the equalities are exact: the zeros of the variable v show which differences
+vanish at the optimum, the coefficients concerned are fused, and the certificate is recomputed for the fused point. The
+estimators fuse coefficients in the same way, at the gap that ``tol`` asks for.
 
 The data are generated: a chain of 60 features in six segments.
 """

@@ -1,10 +1,12 @@
 """Fixtures that several files use."""
 
+import importlib
 import math
 import os
 
 import numpy as np
 import pytest
+from limits import LIMITS
 
 
 class NoCertificate:
@@ -22,6 +24,18 @@ def uncertified(monkeypatch):
 
     for run in (AccurateRun, BatchRun, StochasticRun) if INTERPRETED else ():
         monkeypatch.setattr(run, "certify", lambda run: NoCertificate())
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """Change thresholds for one test: ``limits(rows_of_a_sample=200)``."""
+
+    def change(**values):
+        for name, value in values.items():
+            module, constant = LIMITS[name]
+            monkeypatch.setattr(importlib.import_module(module), constant, value)
+
+    return change
 
 
 @pytest.fixture

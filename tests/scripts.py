@@ -24,7 +24,7 @@ import numpy as np
 from adasadmm import GraphGuidedClassifier
 from adasadmm._core import jit
 X = np.random.default_rng(0).normal(size=(100, 5))
-model = GraphGuidedClassifier("chain", loss="hinge").fit(X, X[:, 0] > 0)
+model = GraphGuidedClassifier("chain", loss="hinge", solver="ada-diag", random_state=0).fit(X, X[:, 0] > 0)
 print(model.coef_.tobytes().hex(), sum(sum(k.stats.cache_misses.values()) for k in jit._kernels))
 """
 

@@ -24,12 +24,14 @@ from cases import (
 )
 from references import NAMES, TOLERANCE, reference
 
-from adasadmm import ASVRGADMM, L1, SPDHG, SVRGADMM, Hinge, Logistic, Problem, Status, losses, solve
+from adasadmm import ASVRGADMM, L1, SPDHG, SVRGADMM, Hinge, Logistic, Problem, SquaredHinge, Status, losses, solve
 from adasadmm._core.jit import is_registered
 from adasadmm.certificates.scaling import scaling
 from adasadmm.linalg.matrices import WithIntercept, as_rows
-from adasadmm.solvers import Batches
+from adasadmm.solvers import Batches, Point
 from adasadmm.solvers.recipe import accurate_batch_size
+
+pytestmark = pytest.mark.kernels
 
 SMOOTH = ("squared-hinge", "logistic", "squared", "huber")
 VISITS = np.random.default_rng(5).integers(N, size=70)  # 8 epochs and a part of one; batches of 3 leave a shorter one
@@ -155,6 +157,20 @@ def test_other_rows_begin_a_new_run_from_the_same_point(uncertified, name, case)
     point = (first.w_average, first.v, first.theta)
     history, _ = twin(name, case, start=point, data=(X[::-1], y[::-1]))
     assert_same_run(result, history, other, 1e-8)
+
+
+@pytest.mark.parametrize("solver", [SPDHG(), SVRGADMM(), ASVRGADMM()], ids=lambda one: type(one).__name__)
+def test_another_loss_begins_a_new_run_from_the_same_point(solver):
+    rng = np.random.default_rng(0)
+    X, A = rng.normal(size=(200, 5)), np.eye(4, 5) - np.eye(4, 5, 1)
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=200) > 0.0, 1.0, -1.0)
+    logistic = Problem(X, y, loss=Logistic(), penalty=L1(0.01), A=A, gamma=0.01)
+    first, other = solve(logistic, solver, tol=1e-3), logistic.replaced(loss=SquaredHinge())
+    point = Point(first.w_average, first.v, first.theta)
+    new, result = solver.begin(other, point), solve(other, solver, epochs=0, start=first)
+    assert result.run.monitor().eta == new.monitor().eta
+    np.testing.assert_array_equal(result.run.dual_point()[0], new.dual_point()[0])
+    assert solve(other, solver, tol=1e-6, start=first).status is Status.converged
 
 
 # --- what it takes from rows and columns -----------------------------------------------------------------------------

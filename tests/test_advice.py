@@ -19,8 +19,9 @@ from adasadmm import (
     losses,
     solve,
 )
+from adasadmm._solve import solve_quietly
+from adasadmm._solve.advice import missed
 from adasadmm.estimators import _fitting
-from adasadmm.estimators._advice import missed
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(100, 5))
@@ -65,7 +66,7 @@ def test_predictions_that_grow_without_bound():
 
 
 def test_a_fit_warns_with_one_sentence():
-    with pytest.warns(ConvergenceWarning, match=r"above tol=0\.001: raise max_iter, which is 1, or tol$") as said:
+    with pytest.warns(ConvergenceWarning, match=r"above tol=1e-06: raise max_iter, which is 1, or tol$") as said:
         GraphGuidedRegressor("chain", max_iter=1).fit(X, Y)
     assert len(said) == 1
 
@@ -79,9 +80,9 @@ def test_after_a_separable_problem_no_other_solver_is_tried(monkeypatch):
 
     def counted(problem, solver, **settings):
         solvers.append(solver)
-        return solve(problem, solver, **settings)
+        return solve_quietly(problem, solver, **settings)
 
-    monkeypatch.setattr(_fitting, "solve", counted)
+    monkeypatch.setattr(_fitting, "solve_quietly", counted)
     model = GraphGuidedClassifier("chain", loss="logistic", l2=0.0, alpha=1e-3, fit_intercept=False)
     with pytest.warns(ConvergenceWarning, match="set l2 above 0, since the predictions grow without bound"):
         model.fit(X, np.where(X.sum(axis=1) > 0.0, "yes", "no"))

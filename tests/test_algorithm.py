@@ -44,8 +44,9 @@ from adasadmm import (
     metrics,
     solve,
 )
-from adasadmm.linalg import elimination
 from adasadmm.solvers import recipe
+
+pytestmark = pytest.mark.kernels
 
 
 def whole_product():
@@ -228,11 +229,11 @@ ONLINE = [Case("logistic", "l1", layout="csr", w_step="eliminated")]
 
 
 @pytest.mark.parametrize("case", [*ONLINE, *(online_product() if INTERPRETED else ())], ids=str)
-def test_oadmm_is_that_of_the_oracle(uncertified, monkeypatch, case):
+def test_oadmm_is_that_of_the_oracle(uncertified, limits, case):
     """The rows hold an empty one, along which the loss cannot pull."""
     case = dataclasses.replace(case, b=True, weights=True, gamma_each=True)
     if case.w_step == "exact":
-        monkeypatch.setattr(elimination, "MOST", -1)  # as for graphs that fill in: conjugate gradients
+        limits(entries_of_an_exact_w_step=-1)  # as for graphs that fill in: conjugate gradients
     result = solve(case.problem, OADMM(0.4, beta=1.3), samples=SAMPLES)
     history = oracle.online(*case.data, **case.terms, samples=SAMPLES, eta=oracle.constant(0.4), beta=1.3)
     assert_same_run(result, history, case.problem)

@@ -21,7 +21,9 @@ from adasadmm import (
     solve,
 )
 from adasadmm.certificates import ascent, duality
-from adasadmm.solvers import Iterations, alm_starts, dual_start
+from adasadmm.solvers import Iterations, dual_start
+
+pytestmark = pytest.mark.kernels
 
 ids = {"ids": lambda part: type(part).__name__}
 
@@ -143,9 +145,9 @@ def test_the_first_round_visits_each_row_once(n):
 
 @pytest.mark.parametrize("loss", [Hinge(), Quantile(0.3)], **ids)
 @pytest.mark.parametrize("intercept", [False, True])
-def test_dual_ascent_along_a_path_proves_the_optimum_of_each_strength(loss, intercept, monkeypatch):
+def test_dual_ascent_along_a_path_proves_the_optimum_of_each_strength(loss, intercept, limits):
     """A strength that ascent solves ends with a true certificate, and the same bits each time."""
-    monkeypatch.setattr(alm_starts, "HARD", 0)  # ascent is tried at each strength
+    limits(steps_of_a_hard_strength=0, features_of_a_dual_start=0)  # ascent is tried at each strength
     of = problem(1, loss, n=600, intercept=intercept, sparse=True)
     alphas = np.geomspace(0.02, 1e-4, 12)
     found, again = (path(of, alphas, solver=ALM(), tol=1e-3) for _ in range(2))
@@ -159,7 +161,8 @@ def test_dual_ascent_along_a_path_proves_the_optimum_of_each_strength(loss, inte
         np.testing.assert_array_equal(result.w_average, same.w_average)
 
 
-def test_a_copy_of_a_run_that_ascends_takes_the_same_steps():
+def test_a_copy_of_a_run_that_ascends_takes_the_same_steps(limits):
+    limits(features_of_a_dual_start=0)
     of = problem(1, n=600, sparse=True)
     before, last = path(of, [0.002, 0.0018], solver=ALM(), tol=1e-3)
     weaker = of.with_penalty(L1(0.0016))

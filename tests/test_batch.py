@@ -26,6 +26,8 @@ from cases import (
 from adasadmm import ADMM, L1, Box, Problem, Squared, SquaredHinge, Stack, Status, Zero, penalties, solve
 from adasadmm.solvers import admm
 
+pytestmark = pytest.mark.kernels
+
 BALANCING = oracle.Balancing(admm.FIRST_BETA, admm.BALANCED_AT, admm.BALANCE_LIMITS, admm.BALANCE_DEADBAND)
 
 

@@ -1,12 +1,16 @@
 """The pages of the case studies show the stored figures, and nothing else."""
 
+import ast
 import importlib
 import json
 import pathlib
 import re
 import sys
 
+import joblib
+import numpy as np
 import pytest
+from sklearn.linear_model import RidgeClassifier
 
 from adasadmm import datasets
 
@@ -87,3 +91,63 @@ def test_a_figure_that_is_not_stored_is_an_error(results):
 def test_a_script_says_what_it_does(name):
     text = (ROOT / "examples" / f"case_{name}.py").read_text()
     assert text.startswith('"""') and f'casebook.main("{name}", study)' in text
+
+
+# --- packages to compare with ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scripts(monkeypatch):
+    """Import a case study, with none of the packages that it compares itself with."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    for folder in ("benchmarks", "examples"):
+        monkeypatch.syspath_prepend(ROOT / folder)
+    for package in importlib.import_module("page").PEERS:
+        monkeypatch.setitem(sys.modules, package, None)
+    return importlib.import_module
+
+
+def test_a_missing_package_is_named_in_the_table(scripts, monkeypatch):
+    brain, rng = scripts("case_brain"), np.random.default_rng(0)
+    monkeypatch.setattr(brain, "picture", lambda *_: None)
+    for name in set(brain.MODELS) - {brain.SPACENET}:
+        monkeypatch.setitem(brain.MODELS, name, lambda train: RidgeClassifier().fit(train.signal, train.seen))
+    volumes = brain.Volumes(
+        rng.normal(size=(60, 4)), np.tile(["face", "house", "cat"], 20), np.repeat(range(4), 15), np.argwhere(np.eye(4))
+    )
+    monkeypatch.setattr(brain, "prepared", lambda _: volumes)
+    case = datasets.Case("brain", {"volumes": None}, "", "", "", "", "")
+    with joblib.parallel_config("threading"):
+        outcome = brain.study(case)
+    *others, spacenet = outcome.tables["main"]
+    assert set(spacenet.values()) == {brain.SPACENET, "not installed"} and list(spacenet) == list(others[0])
+    assert outcome.facts["accuracy_spacenet"] == "not installed"
+    assert all(isinstance(row["accuracy"], float) for row in others)
+
+
+def test_facts_of_a_missing_package_are_not_stored(scripts, monkeypatch, tmp_path, capsys):
+    casebook, study = scripts("casebook"), scripts("case_copy_number")
+    facts = casebook.facts_of(study.beside_clarabel, np.zeros(3), 1.0, 0.0, None)
+    assert facts == {"beside_clarabel": "not installed"}
+    monkeypatch.setattr(casebook, "RESULTS", tmp_path)
+    monkeypatch.setattr(casebook.datasets, "fetch_case", lambda name: datasets.Case(name, {}, "", "", "", "", ""))
+    monkeypatch.setattr(sys, "argv", ["case_copy_number.py", "--store"])
+    with pytest.raises(SystemExit, match="nothing is stored"):
+        casebook.main("copy_number", lambda case: casebook.Outcome(facts, {"main": [{"model": "a"}]}))
+    assert list(tmp_path.iterdir()) == [] and "cvxpy is not installed: pip install" in capsys.readouterr().err
+
+
+def test_another_missing_package_is_an_error(scripts):
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        scripts("page").attempted(importlib.import_module, "no_such_package")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("case_*.py")), ids=lambda path: path.stem)
+def test_a_script_can_be_imported_without_the_packages_it_compares_with(path, scripts):
+    """They are imported where they are used, so that only their own figures are missing."""
+    scripts(path.stem)
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    own = {"adasadmm", "casebook", "housing", "insurance", "joblib", "numpy", "scipy", "sklearn"}
+    assert {name.partition(".")[0] for name in names} <= own | {*scripts("page").PEERS} | sys.stdlib_module_names

@@ -30,6 +30,8 @@ from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows, diagonal_of
 from adasadmm.linalg.paths import paths_of
 from adasadmm.paths.alpha_max import alpha_max
 
+pytestmark = pytest.mark.kernels
+
 
 def differences(n):
     return np.diff(np.eye(n), axis=0)
@@ -349,10 +351,11 @@ def test_a_path_has_the_solutions_of_single_problems(change):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Logistic()])
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Logistic(), Poisson()])
 def test_the_largest_strength_is_the_largest_multiplier(loss, weighted):
     rng = np.random.default_rng(1)
     y = np.where(rng.random(30) > 0.4, 1.0, -1.0) if isinstance(loss, Logistic) else rng.normal(size=30)
+    y = np.floor(np.exp(1.0 + y)) if isinstance(loss, Poisson) else y
     edges = rng.uniform(0.5, 2.0, 29) if weighted else None
     problem = Problem(np.eye(30), y, loss=loss, penalty=L1(1.0, edges), A=graphs.difference(30))
     top = alpha_max(problem)

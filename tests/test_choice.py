@@ -1,10 +1,12 @@
 """What solver="auto" runs for each shape of problem, what it says about it, and what it never returns."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from adasadmm import (
     ALM,
@@ -28,14 +30,18 @@ from adasadmm import (
     Quantile,
     Squared,
     Stack,
+    Status,
     StructuredRegressor,
     graphs,
+    path,
     solve,
 )
+from adasadmm._solve import solve_quietly
 from adasadmm.estimators import _fitting
 from adasadmm.estimators._null_model import null_model, null_unless_better
-from adasadmm.paths.choice import choices
+from adasadmm.paths.choice import WINDOW, _stalls, choices
 from adasadmm.registry import Tuning
+from adasadmm.solvers.alm import AugmentedLagrangianRun
 
 RNG = np.random.default_rng(0)
 
@@ -123,11 +129,57 @@ def test_another_method_follows_one_that_misses_tol(monkeypatch):
         ran.append(type(solver))
         if isinstance(solver, IPM):
             settings |= {"epochs": 1, "polish": False}
-        return solve(problem, solver, **settings)
+        return solve_quietly(problem, solver, **settings)
 
-    monkeypatch.setattr(_fitting, "solve", hasty)
+    monkeypatch.setattr(_fitting, "solve_quietly", hasty)
     model = GraphGuidedRegressor("chain", tol=1e-6).fit(X, y)
     assert ran == [IPM, ALM] and isinstance(model.solver_, ALM) and model.dual_gap_ <= 1e-6
+
+
+def counted(monkeypatch):
+    """The iterations of ALM, as a list with an entry for each."""
+    seen, advance = [], AugmentedLagrangianRun.advance
+    monkeypatch.setattr(AugmentedLagrangianRun, "advance", lambda run, work: (seen.append(1), advance(run, work)))
+    return seen
+
+
+@pytest.mark.parametrize("column", [2.0**63 - np.arange(200.0), 1e4 + RNG.normal(size=200)], ids=["2^63", "1e4"])
+def test_a_method_that_stalls_hands_over_early(column, monkeypatch):
+    X, y = np.column_stack([column, RNG.normal(size=200)]), np.tile([-1, 1], 100)
+    seen = counted(monkeypatch)
+    model = GraphGuidedClassifier("chain").fit(X, y)
+    assert model.solver_ == IPM() and model.status_ is Status.converged and model.dual_gap_ <= 1e-6
+    assert WINDOW < len(seen) < 3 * WINDOW
+    problem = Problem(X, y, loss=Hinge(), penalty=L1(1.0), A=graphs.difference(2), gamma=0.005)
+    del seen[:]
+    assert path(problem, [0.005])[0].status is Status.converged and len(seen) < 3 * WINDOW
+    with pytest.warns(ConvergenceWarning):
+        GraphGuidedClassifier("chain", solver="alm", max_iter=100).fit(X, y)  # as many as were asked for
+    assert len(seen) >= 100
+
+
+def test_a_method_that_stalls_says_so_if_no_other_is_better():
+    X, y = np.column_stack([1e8 + RNG.normal(size=200), RNG.normal(size=200)]), np.tile([-1, 1], 100)
+    with pytest.warns(ConvergenceWarning, match="scale the columns"):
+        model = GraphGuidedClassifier("chain").fit(X, y)
+    assert model.status_ in (Status.stalled, Status.done) and "stopped" not in model.summary()
+
+
+@pytest.mark.parametrize(
+    ("gaps", "lost"),
+    [
+        ([1.0] * WINDOW, False),  # too early to say
+        ([1.0] * (WINDOW + 1), True),
+        ([math.inf] * (WINDOW + 1), True),
+        ([math.inf] * WINDOW + [0.5], False),
+        (np.geomspace(1.0, 0.5, WINDOW + 1).tolist(), False),  # 1e-6 after 20 windows
+        (np.geomspace(1.0, 0.7, WINDOW + 1).tolist(), True),  # 1e-6 after 39 windows
+        ([1.0] * WINDOW + [1e-6], False),
+    ],
+    ids=range(7),
+)
+def test_a_run_stalls_if_at_its_pace_the_iterations_would_not_suffice(gaps, lost):
+    assert _stalls(gaps, 1e-6, 1000) is lost
 
 
 def test_the_null_model_has_the_best_intercept():
@@ -191,3 +243,12 @@ def test_coefficients_are_not_exactly_equal_after_partial_fit():
     model = GraphGuidedRegressor("chain").fit(X, X[:, 0]).partial_fit(X, X[:, 0])
     model.coef_ = np.array([1.0, 1.0 + 1e-6, 1.0, 2.0, 2.0, 2.0 - 1e-6])  # equal up to the error of a stochastic method
     assert model.clusters_.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_an_error_inside_a_check_is_not_taken_for_a_refusal(monkeypatch):
+    def broken(solver, problem):
+        raise TypeError("a mistake in the check")
+
+    monkeypatch.setattr(IPM, "check", broken)
+    with pytest.raises(TypeError, match="a mistake in the check"):
+        list(choices(Problem(*numbers(20, 4), loss=Squared(), penalty=L1(0.1), A=graphs.difference(4)), Tuning()))

@@ -111,6 +111,8 @@ def test_a_wrong_call_is_one_line_and_exit_code_2(command, message, capsys):
             2,
             "use --loss squared for a regression",
         ),
+        ([*FIT, "--columns", "age,outcome"], 2, "column 'outcome' of rows.csv is the target, which is not a feature"),
+        ([*FIT, "--columns", "age,debt,age"], 2, "column 'age' of rows.csv is among the features twice"),
         ([*FIT, "--drop", "ident"], 2, "rows.csv has no column 'ident' to drop"),
         ([*FIT, "--graph", "chian"], 2, "Did you mean 'chain'?"),
         ([*FIT, "--graph", "wrong.csv"], 2, "did you mean 'income'?"),
@@ -188,8 +190,8 @@ def test_units_do_not_spoil_a_fit_in_memory(table, capsys):
 
 
 @compiled
-def test_rows_that_do_not_fit_in_memory_are_streamed(table, capsys, monkeypatch):
-    monkeypatch.setattr("adasadmm.estimators._rows.SHARE", 1e-12)
+def test_rows_that_do_not_fit_in_memory_are_streamed(table, capsys, limits):
+    limits(share_of_memory=1e-12)
     assert main([*FIT, "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["epochs"] == 2 and figures["place"] == "stream"
@@ -278,5 +280,10 @@ def test_the_strength_by_cross_validation(tmp_path, capsys):
     lines = (tmp_path / "m.path.csv").read_text().splitlines()
     assert len(lines) == 21 and lines[0].endswith("df,relative_gap,a,b,c,d")
     assert sum(line.split(",")[1] == "1" for line in lines[1:]) == 1
+    (tmp_path / "edges.csv").write_text("a,b\nc,d\n")  # named features
+    common[-1] = str(tmp_path / "edges.csv")
+    assert main([*common, "--alpha", "cv", "--folds", "3", "--scale", *model]) == 0
+    assert main([*common, "--alpha", "cv", "--folds", "3", *model]) == 0
+    assert load_model(tmp_path / "m.skops").graph_.tolist() == [[0, 1], [2, 3]]
     assert main([*common, "--folds", "3", *model]) == 2
     assert "--folds needs --alpha cv" in capsys.readouterr().err

@@ -1,8 +1,10 @@
 """fit, predict and graph from the command line, on real files."""
 
 import bz2
+import importlib.metadata
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -192,6 +194,10 @@ def test_info_tells_versions_extras_and_data_sets(capsys):
     assert main(["info", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["versions"]["numpy"] == np.__version__
+    requirements = importlib.metadata.requires("adasadmm")
+    assert {re.match(r"[\w-]+", line)[0] for line in requirements if "extra" not in line} <= set(found["versions"])
+    assert found["versions"]["narwhals"] == importlib.metadata.version("narwhals")
+    assert f"pyarrow {pa.__version__}" in found["extras"]["arrow"] and "dev" not in found["extras"]
     assert found["data sets"]["digits"] == "bundled with scikit-learn"
     assert main(["info"]) == 0
     assert "adasadmm" in capsys.readouterr().out

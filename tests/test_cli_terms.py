@@ -73,18 +73,44 @@ def test_a_tariff_from_files(folder):
         ("[[term]]\nkind = 'ordered'\ncolumn = 'agee'\n", "Did you mean 'age'"),
         ("terms = 3\n", "needs entries such as"),
         ("[[term", "is not TOML"),
+        (f"term = {'[' * 5000}{']' * 5000}\n", "its values are nested too deeply"),
+        ("[[term]]\ncolumn = '\xe9'\n".encode("latin-1"), "is not TOML in UTF-8"),
     ],
-    ids=range(5),
+    ids=range(7),
 )
 def test_wrong_terms(folder, capsys, content, message):
-    (folder / "terms.toml").write_text(content)
+    (folder / "terms.toml").write_bytes(content if isinstance(content, bytes) else content.encode())
     assert run(folder, "fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", *COMMON) == 2
     assert message in capsys.readouterr().err
 
 
-def test_options_that_terms_do_not_take(folder, capsys):
-    fit = ("fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", "--scale", *COMMON)
-    assert run(folder, *fit) == 2 and "--scale does not work with --terms" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(["--scale"], ["--zero-based"], ["--graph", "glasso"], ["--columns", "age"], ["--drop", "age"]),
+        *(["--on-bad-row", "skip"], ["--n-features", "3"], ["--most-expansion", "3"], ["--epochs", "2"]),
+    ],
+    ids=lambda options: options[0],
+)
+def test_options_that_terms_do_not_take(folder, capsys, options):
+    fit = ("fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", *options, *COMMON)
+    assert run(folder, *fit) == 2 and f"{options[0]} does not work with --terms" in capsys.readouterr().err
+    assert not (folder / "m.skops").exists()
+
+
+def test_options_that_predictions_of_terms_do_not_take(folder, capsys):
+    fit = ("fit", "@policies.parquet", "--terms", "@terms.toml", "--model", "@m.skops", *COMMON)
+    assert run(folder, *fit, "--seed", "3", "--quiet") == 0 and load_model(folder / "m.skops").random_state == 3
+    predict = ("predict", "@m.skops", "@policies.parquet", "--exposure", "years", "--out", "@p.csv")
+    for options in (["--on-bad-row", "skip"], ["--columns", "age"], ["--zero-based"], ["--most-expansion", "3"]):
+        assert run(folder, *predict, *options) == 2
+        assert f"{options[0]} does not work with a model of terms" in capsys.readouterr().err
+    assert run(folder, *predict, "--target", "claims") == 0
+
+
+def test_terms_need_files_and_a_table_needs_terms(folder, capsys):
+    assert run(folder, "fit", "@policies.parquet", "--table", "@t.csv", "--model", "@m.skops", *COMMON) == 2
+    assert "--table needs --terms" in capsys.readouterr().err
     assert run(folder, "fit", "-", "--terms", "@terms.toml", "--model", "@m.skops", *COMMON) == 2
     assert "standard input has no column names" in capsys.readouterr().err
 
@@ -121,3 +147,29 @@ def test_a_kept_column_must_exist(folder, capsys):
     assert run(folder, *fit, *COMMON) == 0
     assert run(folder, "predict", "@m.skops", "@policies.parquet", "--keep", "id") == 2
     assert "has no column 'id' to keep; it has 'age', 'region'" in capsys.readouterr().err
+
+
+def test_terms_are_read_as_utf_8_and_their_table_runs_no_formula(folder):
+    rng = np.random.default_rng(1)
+    brand = rng.choice(["=1+2", "Škoda", "-5"], 300)
+    table = pa.table({"@märke": brand, "y": (brand == "=1+2") + rng.normal(size=300)})
+    pa.parquet.write_table(table, folder / "cars.parquet")
+    (folder / "cars.toml").write_text('[[term]]\nkind = "nominal"\ncolumn = "@märke"\n', encoding="utf-8-sig")
+    fit = ("fit", "@cars.parquet", "--loss", "squared", "--alpha", "0.01", "--terms", "@cars.toml")
+    assert run(folder, *fit, "--model", "@m.skops", "--table", "@t.csv", "--quiet") == 0
+    rows = list(csv.DictReader((folder / "t.csv").read_text(encoding="utf-8").splitlines()))
+    assert [(row["term"], row["level"]) for row in rows] == [("'@märke", name) for name in ("-5", "'=1+2", "Škoda")]
+
+
+def test_every_class_has_its_objective_gap_and_groups(folder, capsys):
+    rng = np.random.default_rng(1)
+    region = rng.choice(list("abc"), 300)
+    kind = np.where(rng.random(300) < 0.8, np.array(["x", "y", "z"])[np.searchsorted(list("abc"), region)], "x")
+    pa.parquet.write_table(pa.table({"region": region, "kind": kind}), folder / "kinds.parquet")
+    (folder / "kinds.toml").write_text('[[term]]\nkind = "nominal"\ncolumn = "region"\n')
+    fit = ("fit", "@kinds.parquet", "--target", "kind", "--loss", "hinge", "--terms", "@kinds.toml", "--json")
+    assert run(folder, *fit, "--alpha", "0.01", "--model", "@m.skops") == 0
+    figures, model = json.loads(capsys.readouterr().out), load_model(folder / "m.skops")
+    assert figures["objective"] == pytest.approx(model._objectives) and len(figures["objective"]) == 3
+    assert figures["relative_gap"] == pytest.approx(model.dual_gap_.tolist())
+    assert figures["groups of region"] == [len(set(labels.tolist())) for labels in model.groups_["region"]]

@@ -4,6 +4,7 @@ import csv
 import errno
 import io
 import json
+import math
 
 import numpy as np
 import pytest
@@ -140,7 +141,7 @@ def test_a_cluster_fits_the_same_model(folder, capsys):
     from adasadmm import GraphGuidedClassifier, distributed
 
     figures = figures_of(capsys, "--tol", "1e-6", "--loss", "logistic")
-    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client:
         spread = distributed.spread(sources.csv("rows.csv", block_bytes=5000), client=client)
         here = GraphGuidedClassifier("chain", tol=1e-6, loss="logistic").fit(spread)
         there = GraphGuidedClassifier("chain", tol=1e-6, loss="logistic", solver="alm").fit(spread)
@@ -216,6 +217,29 @@ def test_the_output_can_be_read_by_any_reader_of_csv(hostile, capsys):
     assert [row[3] for row in rows] == [labels[k] for k in best]
 
 
+def test_the_path_of_a_search_runs_no_formula(hostile, capsys):
+    from pyarrow import parquet
+
+    table = parquet.read_table("rows.parquet").rename_columns(["id", "=a", "b", "c", "+d", "y", "when"])
+    parquet.write_table(table, "names.parquet")
+    command = ["fit", "names.parquet", "--drop", "id,when", "--graph", "chain", "--alpha", "cv", "--folds", "2"]
+    assert main([*command, "--loss", "squared_hinge", "--model", "m.skops", "--quiet"]) == 0
+    with open("m.path.csv", newline="", encoding="utf-8") as file:
+        header = next(csv.reader(file))
+    assert len(header) > 12 and not [name for name in header if name.startswith(("=", "+", "-", "@"))]
+
+
+def test_an_output_follows_no_link_to_another_file(folder, tmp_path, capsys):
+    figures_of(capsys, "--loss", "squared")
+    (tmp_path / "other.txt").write_text("precious")
+    for name in ("p.csv.part", "m.path.csv", "m.path.png"):
+        (tmp_path / name).symlink_to("other.txt")
+    assert main(["predict", "m.skops", "rows.csv", "--out", "p.csv"]) == 0
+    figures_of(capsys, "--loss", "squared", "--alpha", "cv", "--folds", "2")
+    assert (tmp_path / "other.txt").read_text() == "precious"
+    assert (tmp_path / "p.csv.part").is_symlink() and (tmp_path / "p.csv").read_text().startswith("prediction\n")
+
+
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_probabilities_are_those_of_the_model(hostile, folder, capsys):
     capsys.readouterr()
@@ -269,10 +293,10 @@ def test_an_index_0_suggests_zero_based(tmp_path, capsys):
     assert main([*command, "--zero-based", "--quiet"]) == 0
 
 
-def test_the_bomb_names_the_option(tmp_path, capsys, monkeypatch):
+def test_the_bomb_names_the_option(tmp_path, capsys, limits):
     import gzip
 
-    monkeypatch.setattr("adasadmm._core.files.FREE", 2**10)
+    limits(bytes_without_a_look_at_the_disc=2**10)
     path = tmp_path / "rows.svm.gz"
     path.write_bytes(gzip.compress(b"1 1:1 2:0.5\n" * 400_000))
     code, message = said(capsys, "fit", str(path), "--graph", "chain", "--model", str(tmp_path / "m"))
@@ -308,6 +332,13 @@ def test_checkpoint_every_sets_the_time_between_two_saves(folder, capsys, monkey
     often = len(seen)
     figures_of(capsys, "--checkpoint", "seldom", "--checkpoint-every", "1e6", "--epochs", "3")
     assert often > len(seen) - often
+
+
+def test_json_has_null_for_what_is_not_finite(capsys):
+    figures = {"objective": math.inf, "valid": {"loss": math.nan, "error": 0.5}, "relative_gap": [-math.inf, 0.1]}
+    print_figures(figures, True)
+    found = {"objective": None, "valid": {"loss": None, "error": 0.5}, "relative_gap": [None, 0.1]}
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == found
 
 
 def test_the_figures_of_many_classes_are_a_range(capsys):

@@ -11,7 +11,7 @@ from scripts import FIT, run
 from adasadmm import ADMM, L1, AdaSADMM, Hinge, Problem, Squared, losses, metrics, penalties, solve
 from adasadmm._core.jit import compiled, generic
 from adasadmm.algorithm import algorithm1
-from adasadmm.solvers.admm_rows import pass_over_rows
+from adasadmm.solvers.admm import constraint_steps
 
 pytestmark = [
     pytest.mark.compiled,
@@ -32,13 +32,62 @@ def problem(loss=None, penalty=None, X=X, y=Y):
 def test_a_second_call_compiles_nothing():
     solve(problem(), AdaSADMM(eta=1.0))
     solve(problem(), ADMM())
-    before = len(algorithm1.signatures), len(pass_over_rows.signatures)
+    before = len(algorithm1.signatures), len(constraint_steps.signatures)
     read_only = X.copy()
     read_only.flags.writeable = False
     for data in (X, np.asfortranarray(X), X.astype(np.float32), read_only, X[::1], np.repeat(X, 2, axis=1)[:, ::2]):
         solve(problem(penalty=L1(1), X=data, y=Y.astype(int)), AdaSADMM(eta=2, a=3))
         solve(problem(penalty=L1(np.float32(1)), X=data), ADMM())
-    assert (len(algorithm1.signatures), len(pass_over_rows.signatures)) == before
+    assert (len(algorithm1.signatures), len(constraint_steps.signatures)) == before
+
+
+NOTHING_COMPILED = """
+import sys
+import numpy as np
+from adasadmm import GraphGuidedClassifier
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(500, 50))
+z = X[:, :20].sum(axis=1) + rng.normal(size=500)
+y = np.digitize(z, [-1.0, 1.0]) if {loss!r} == "multinomial" else z > 0.0
+model = GraphGuidedClassifier("chain", loss={loss!r}, alpha=0.01).fit(X, y)
+print(model.status_.name, "numba" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multinomial"])
+def test_a_fit_of_dense_rows_does_not_import_numba(loss, tmp_path):
+    assert run(NOTHING_COMPILED.format(loss=loss), tmp_path) == ["converged", "False"]
+
+
+SIDE_BY_SIDE = """
+import pickle, threading
+import numpy as np
+from adasadmm import Poisson, losses
+from adasadmm._core import jit
+
+@jit.inlined
+def twice(x): return x + x
+
+@jit.compiled
+def inner(loss, z): return twice(losses.value(loss, z, 2.0))
+
+@jit.compiled
+def outer(loss, z): return inner(loss, z) + 1.0
+
+found, barrier = [], threading.Barrier(4)
+def call():
+    barrier.wait()
+    found.append(outer(Poisson(), 0.0))
+threads = [threading.Thread(target=call) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(set(found) == {3.0}, len(outer.signatures), pickle.loads(pickle.dumps(outer)) is outer)
+"""
+
+
+def test_several_threads_may_make_the_first_call(tmp_path):
+    assert run(SIDE_BY_SIDE, tmp_path) == ["True", "1", "True"]
 
 
 PLUG_IN = """

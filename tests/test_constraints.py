@@ -16,6 +16,7 @@ from adasadmm import (
     graphs,
     load_model,
     save_model,
+    sources,
 )
 from adasadmm.linalg.projections import nearest_inside
 
@@ -54,6 +55,15 @@ def test_a_dict_by_name_or_by_number():
     numbered = GraphGuidedRegressor("chain", bounds={0: (-np.inf, 0.25), 5: (0, None)}).fit(X, Y)
     np.testing.assert_array_equal(named.coef_, numbered.coef_)
     assert named.coef_[0] == 0.25 and named.coef_[5] == 0.0 and named.coef_.min() < -0.5
+
+
+def test_a_search_over_a_file_knows_the_names_of_its_features(tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    names = ",".join([*(f"x{j}" for j in range(D)), "y"])
+    np.savetxt(tmp_path / "rows.csv", np.column_stack([X, Y]), delimiter=",", header=names, comments="")
+    model = GraphGuidedRegressorCV([["x0", "x1"]], bounds={"x0": (None, 0.25)}, alphas=[0.1, 0.01], cv=2)
+    model.fit(sources.csv(tmp_path / "rows.csv"))
+    assert model.coef_[0] == 0.25 and model.graph_.tolist() == [[0, 1]] and model.feature_names_in_[0] == "x0"
 
 
 def test_the_intercept_is_free():

@@ -29,6 +29,8 @@ from adasadmm.paths.contracted import contracting
 from adasadmm.paths.forces import FlowForces, ForestForces, forces_on, graph_of
 from adasadmm.paths.signed import Edges, minimiser
 
+pytestmark = pytest.mark.kernels
+
 D = 12
 
 
@@ -152,20 +154,20 @@ def test_a_search_on_a_grid_with_intercept_offset_and_weights_fits_as_the_plain_
     np.testing.assert_allclose(search.coef_path_[0][-1], plain.coef_, atol=1e-5)
 
 
-def test_other_solvers_continue_where_clusters_are_too_many(monkeypatch):
-    monkeypatch.setattr(adasadmm.paths.contracted, "MOST_CLUSTERS", 5)
+def test_other_solvers_continue_where_clusters_are_too_many(limits):
+    limits(clusters_of_the_active_set=5)
     problem = Problem(*data(Squared()), loss=Squared(), penalty=L1(1.0), A=KINDS["grid"], gamma=0.05)
     alphas = np.geomspace(top := alpha_max(problem), 0.001 * top, 8)
     is_the_optimum(problem, results := path(problem, alphas, tol=1e-7), alphas, 1e-7)
     assert len(np.unique(results[-1].w)) > 5
 
 
-def test_rows_that_are_no_differences_are_left_to_other_solvers(monkeypatch):
+def test_rows_that_are_no_differences_are_left_to_other_solvers(limits):
     X, y = data(Squared())
     assert contracting(Problem(X, y, loss=Squared(), penalty=L1(1.0), A=graphs.difference(D, 2))) is None
     sums = np.abs(graphs.difference(D).toarray())
     assert contracting(Problem(X, y, loss=Squared(), penalty=L1(1.0), A=sums)) is None
-    monkeypatch.setattr(adasadmm.paths.forces, "MOST_EDGES", 2)
+    limits(edges_per_node_of_the_active_set=2)
     assert contracting(Problem(X, y, loss=Squared(), penalty=L1(1.0), A=KINDS["clique"])) is None
 
 

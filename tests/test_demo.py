@@ -12,7 +12,10 @@ from adasadmm.cli import main
 from adasadmm.paper import demo
 from adasadmm.paper.report.showcase import Line
 
-pytestmark = [pytest.mark.slow, pytest.mark.compiled]  # a whole run; far too slow without the compiler
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.compiled,
+]  # a whole run; far too slow without the compiler
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +59,7 @@ def test_the_graph_leaves_fewer_weights_at_nearly_the_same_error():
 def test_the_graph_finds_planted_weights_where_ridge_and_l1_do_not():
     found = demo.recovery()
     assert found.accuracies["grid"] > max(found.accuracies["ridge"], found.accuracies["L1"]) + 0.05
+    assert np.mean(np.equal(found.weights["L1"], 0.0)) > 0.3 and np.all(found.weights["ridge"])
     likeness = {name: np.corrcoef(found.truth, weights)[0, 1] for name, weights in found.weights.items()}
     assert likeness["grid"] > 0.8 > max(likeness["ridge"], likeness["L1"])
 

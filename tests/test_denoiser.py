@@ -14,7 +14,7 @@ from adasadmm.graphs.structures import grid_rows
 from adasadmm.linalg.matrices import to_scipy
 from adasadmm.registry import LOSSES
 
-pytestmark = pytest.mark.compiled  # too slow without the compiler
+pytestmark = [pytest.mark.kernels, pytest.mark.compiled]  # too slow without the compiler
 
 
 def optimum(image, *, alpha, loss="squared", l2=0.0, weight=None):

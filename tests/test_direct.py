@@ -30,7 +30,7 @@ from adasadmm.certificates import duality
 from adasadmm.linalg.families import families_of
 from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows
 
-pytestmark = pytest.mark.compiled
+pytestmark = [pytest.mark.kernels, pytest.mark.compiled]
 LOSSES = {
     "squared": Squared(),
     "logistic": Logistic(),

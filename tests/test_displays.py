@@ -445,8 +445,10 @@ def test_a_pipeline_is_drawn_by_its_last_step_with_the_names_of_its_first(diabet
     assert ConvergenceDisplay.from_estimator(pipeline).ax_.get_ylabel()
 
 
-def test_the_path_of_a_trend_with_missing_targets_is_drawn_over_the_observed_times():
+def test_the_path_of_a_trend_with_missing_targets_is_drawn_over_all_times():
     t, y = np.arange(30.0), np.repeat([0.0, 2.0], 15) + 0.1 * RNG.normal(size=30)
     y[3:6] = np.nan
-    display = PathDisplay.from_estimator(TrendFilterCV(order=0, alphas=4).fit(t, y))
-    np.testing.assert_array_equal(display.times, t[~np.isnan(y)])
+    search = TrendFilterCV(order=0, alphas=4).fit(t, y)
+    np.testing.assert_array_equal(PathDisplay.from_estimator(search).times, t)
+    search.coef_path_ = search.coef_path_[:, :, ~np.isnan(y)]  # as models saved by 0.2 have it
+    np.testing.assert_array_equal(PathDisplay.from_estimator(search).times, t[~np.isnan(y)])

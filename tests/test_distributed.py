@@ -15,11 +15,14 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
 
 from adasadmm import (
     ADMM,
     L1,
+    SADMM,
     AdaSADMM,
     Checkpoint,
     GraphGuidedClassifier,
@@ -209,14 +212,14 @@ def test_sparse_blocks_a_learnt_graph_and_auto(client, rows):
     assert model.dual_gap_ <= 1e-3 and "rows: loaded into memory" in model.summary()
 
 
-def test_auto_follows_one_rule_wherever_the_rows_are(client, rows, monkeypatch):
+def test_auto_follows_one_rule_wherever_the_rows_are(client, rows, limits):
     X, y, _ = rows
     model = GraphGuidedClassifier("chain", tol=1e-6, random_state=0)
     here = model.fit(X, y).coef_
     np.testing.assert_allclose(model.fit(sources.arrays(X, y, block_rows=300)).coef_, here, rtol=0, atol=1e-6)
     np.testing.assert_allclose(model.fit(*as_dask(300, X, y)).coef_, here, rtol=0, atol=1e-6)
-    monkeypatch.setattr("adasadmm.estimators._rows.SHARE", 1e-12)
-    far = GraphGuidedClassifier("chain").fit(*as_dask(300, X, y))
+    limits(share_of_memory=1e-12)
+    far = GraphGuidedClassifier("chain", tol=1e-3).fit(*as_dask(300, X, y))
     assert "rows: on the workers of a cluster, because they would take" in far.summary() and far.dual_gap_ <= 1e-3
 
 
@@ -228,6 +231,17 @@ def test_a_regressor_and_several_classes(client, rows):
     labels = np.digitize(y, [-3.0, 3.0])
     several = GraphGuidedClassifier("chain", solver="ada-diag", max_iter=3).fit(*as_dask(400, X, labels))
     assert several.coef_.shape == (3, D) and several.score(X, labels) > 0.6
+
+
+def test_fit_takes_weights_and_offsets_to_the_workers(client, rows):
+    X, _, weight = rows
+    offset = 3.0 * np.sin(np.arange(N))
+    y = X @ np.arange(6.0) + offset
+    model = GraphGuidedRegressor("chain", solver="admm", alpha=1e-3, l2=1e-4, tol=1e-6)
+    here = clone(model).fit(X, y, weight, offset)
+    assert here.score(X, y, offset=offset) > 0.999 > 0.98 > clone(model).fit(X, y, weight).score(X, y)
+    there = distributed.fit(model, *as_dask(400, X, y, weight, offset), client=client)
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-4)
 
 
 def softmax_parts():
@@ -374,6 +388,98 @@ def test_without_dask_the_message_says_what_to_install(monkeypatch):
         distributed.spread(sources.arrays(np.eye(2), np.ones(2)))
 
 
+# --- rows that are not mixed -----------------------------------------------------------------------------------------
+
+
+def mixed_or_sorted(by_label):
+    """Rows of two classes whose means differ, in the order of their labels or in none."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(1600) < 0.3, 1.0, -1.0)
+    X = rng.normal(size=(1600, D)) + 0.75 * (1.0 + y[:, None])
+    order = np.argsort(y) if by_label else np.arange(1600)
+    return X[order], y[order]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_rows_sorted_by_label_are_noticed_and_mixed_ones_are_not(client, loss):
+    model = GraphGuidedClassifier("chain", loss=loss, solver="ada-diag", max_iter=8, random_state=0)
+    X, y = mixed_or_sorted(by_label=False)
+    here = model.fit(X, y)._objectives[0]
+    assert model.fit(*as_dask(200, X, y))._objectives[0] == pytest.approx(here, rel=0.01)
+    with pytest.warns(ConvergenceWarning, match=r"by label or by time.*shuffle the rows.*, or solver='auto'") as found:
+        model.fit(*as_dask(200, *mixed_or_sorted(by_label=True)))
+    assert len(found) == 1 and model._objectives[0] > 1.05 * here
+
+
+@pytest.mark.parametrize(
+    ("solver", "lanes"), [(AdaSADMM(), 2), (AdaSADMM(), 4), (SADMM(), 1), (AdaSADMM("identity", eta=0.1), 2)], ids=repr
+)
+def test_solve_notices_sorted_rows_as_well(client, solver, lanes):
+    spread = distributed.spread(*as_dask(200, *mixed_or_sorted(by_label=False)), client=client, lanes=lanes)
+    solve(Problem(spread, **parts()), solver)
+    spread = distributed.spread(*as_dask(200, *mixed_or_sorted(by_label=True)), client=client, lanes=lanes)
+    problem = Problem(spread, **parts())
+    with pytest.warns(ConvergenceWarning, match=r"shuffle the rows before they are partitioned, or .*another solver"):
+        solve(problem, solver)
+    solve(problem, ADMM(), epochs=5)  # uses all rows in every iteration, so their order does not matter
+
+
+def test_targets_far_from_zero_and_sorted_by_time_are_noticed(client):
+    """The slopes of the quantile loss are the same for all rows at w = 0, but not at the answer."""
+    rng = np.random.default_rng(0)
+    X, time = rng.normal(size=(1600, 3)), np.arange(1600)
+    y = 100.0 + 0.02 * time + X[:, 0]
+    model = GraphGuidedRegressor("chain", loss="quantile", solver="ada-diag", max_iter=8, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="shuffle the rows"):
+        model.fit(*as_dask(200, X, y))
+
+
+def test_a_run_that_reaches_its_tol_needs_no_warning(client):
+    problem = Problem(distributed.spread(*as_dask(200, *mixed_or_sorted(by_label=True)), client=client), **parts())
+    assert solve(problem, AdaSADMM(), tol=1e3).status.name == "converged"
+
+
+def test_a_few_rows_in_a_partition_of_their_own_are_no_reason_to_warn(client):
+    """Columns with a single non-zero differ between partitions by chance, all the more if one of these is short."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(1605) < 0.5, 1.0, -1.0)
+    rare = sp.random_array((1605, 300), density=0.005, rng=rng)
+    X = sp.hstack([rng.normal(y[:, None]), rare], format="csr")
+    spread = distributed.spread(sources.arrays(X, y, block_rows=200), client=client)
+    assert min(spread.lanes.partition_rows) == 5
+    GraphGuidedClassifier("chain", solver="ada-diag", max_iter=2).fit(spread)
+
+
+@pytest.mark.parametrize("place", ["memory", "stream", "workers"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_nothing_worse_than_the_null_model_is_returned(client, rows, place, fit_intercept):
+    X, _, weight = rows
+    y = 10.0 + np.random.default_rng(1).normal(size=N)
+    given = {
+        "memory": lambda: (X, y, weight),
+        "stream": lambda: (sources.arrays(X, y, weight, block_rows=300),),
+        "workers": lambda: as_dask(300, X, y, weight),
+    }[place]()
+    model = GraphGuidedRegressor("chain", solver="ada-diag", eta=1e4, max_iter=1, fit_intercept=fit_intercept)
+    with pytest.warns(ConvergenceWarning, match="above that of the null model, which is returned instead"):
+        model.fit(*given)
+    mean = np.average(y, weights=weight) if fit_intercept else 0.0
+    assert not model.coef_.any() and model.intercept_ == pytest.approx(mean, rel=1e-6)
+    assert model._objectives[0] == pytest.approx(0.5 * np.average((y - mean) ** 2, weights=weight), rel=1e-9)
+
+
+@pytest.mark.parametrize("place", ["stream", "workers"])
+def test_the_null_model_of_classes(client, rows, place):
+    X, y, _ = rows
+    y = np.where(X[:, 0] > 1.0, 1.0, -1.0)
+    given = (sources.arrays(X, y, block_rows=300),) if place == "stream" else as_dask(300, X, y)
+    model = GraphGuidedClassifier("chain", loss="logistic", solver="ada-diag", eta=1e4, max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="null model"):
+        model.fit(*given)
+    odds = np.mean(y > 0) / np.mean(y < 0)
+    assert not model.coef_.any() and model.intercept_[0] == pytest.approx(np.log(odds), rel=1e-5)
+
+
 # --- who is lost -----------------------------------------------------------------------------------------------------
 
 
@@ -517,9 +623,9 @@ def is_paused(dask_scheduler):
     return [worker.status.name for worker in dask_scheduler.workers.values()] == ["paused"]
 
 
-def test_paused_workers_are_reported(rows, monkeypatch):
-    monkeypatch.setattr("adasadmm.distributed._cluster.SILENCE", 0.2)
-    monkeypatch.setattr("adasadmm.distributed._cluster.PATIENCE", 1.0)
+def test_paused_workers_are_reported(rows, limits):
+    limits(seconds_before_a_worker_counts_as_silent=0.2)
+    limits(seconds_before_a_worker_is_given_up=1.0)
     with dask.config.set({"distributed.worker.memory.pause": 1e-3}):
         with cluster(workers=1, memory_limit="1GB") as client:
             while not client.run_on_scheduler(is_paused):

@@ -26,7 +26,10 @@ from adasadmm import (
     GraphGuidedRegressorCV,
     Status,
     StructuredClassifier,
+    StructuredClassifierCV,
     StructuredRegressor,
+    StructuredRegressorCV,
+    TrendFilterCV,
 )
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
@@ -37,7 +40,12 @@ DEFAULTS = [
     StructuredClassifier(),
     StructuredRegressor(),
 ]
-CROSS_VALIDATED = [GraphGuidedClassifierCV(alphas=4), GraphGuidedRegressorCV(alphas=4)]
+CROSS_VALIDATED = [
+    GraphGuidedClassifierCV(alphas=4),
+    GraphGuidedRegressorCV(alphas=4),
+    StructuredClassifierCV(alphas=4),
+    StructuredRegressorCV(alphas=4),
+]
 STOCHASTIC = [
     GraphGuidedClassifier(solver="ada-diag"),
     GraphGuidedRegressor(solver="ada-diag"),
@@ -68,6 +76,7 @@ def test_scikit_learn_checks_of_cross_validated_models(estimator, check):
 
 @pytest.mark.slow
 @NO_EDGES
+@pytest.mark.filterwarnings("ignore:the objective ended above:sklearn.exceptions.ConvergenceWarning")  # few rows
 @parametrize_with_checks(STOCHASTIC, expected_failed_checks=lambda estimator: WEIGHTS_ONLY_IN_EXPECTATION)
 def test_scikit_learn_checks_of_the_stochastic_solvers(estimator, check):
     check(estimator)
@@ -174,7 +183,7 @@ def test_a_stream_after_a_fit_keeps_the_features_but_not_the_gap(kind, blobs):
 
 def test_a_stream_that_diverges_warns():
     X, y = make_regression(20, 3, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="partial_fit: .* the last finite iterate"):
+    with pytest.warns(ConvergenceWarning, match="partial_fit diverged: .* the last finite iterate"):
         GraphGuidedRegressor("chain", solver=SADMM(eta=1e300, w_step="linearized")).partial_fit(X, y)
 
 
@@ -217,6 +226,48 @@ def test_clone_pickle_and_set_params(cancer):
     stronger = model.coef_.copy()
     np.testing.assert_allclose(clone(model).fit(X, y).coef_, stronger)
     assert np.ptp(model.set_params(alpha=10.0).fit(X, y).coef_) < 1e-3 < np.ptp(stronger)
+
+
+class Cubes(GraphGuidedRegressor):
+    """With a parameter of its own, and fewer of the others."""
+
+    def __init__(self, alpha=0.01, power=3):
+        super().__init__("chain", alpha=alpha)
+        self.power = power
+
+    def fit(self, X, y):
+        return super().fit(X**self.power, y)
+
+    def predict(self, X, offset=None):
+        return super().predict(X**self.power, offset)
+
+
+class Chain(GraphGuidedRegressorCV):
+    """With two parameters of the others only."""
+
+    def __init__(self, alphas=4, cv=3):
+        super().__init__("chain", alphas=alphas, cv=cv)
+
+
+class Steps(TrendFilterCV):
+    def __init__(self, alphas=5, smallest=1e-3):
+        super().__init__(0, alphas, eps=smallest)
+        self.smallest = smallest
+
+
+def test_a_derived_class_may_have_other_parameters():
+    X = np.random.default_rng(0).normal(size=(90, 4))
+    y = X**3 @ [1.0, 1.0, -1.0, -1.0]
+    assert Cubes(power=3).fit(X, y).score(X, y) > 0.99 > Cubes(power=2).fit(X, y).score(X, y)
+    search = GridSearchCV(Cubes(), {"power": [1, 2, 3], "alpha": [0.01, 0.1]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"power": 3, "alpha": 0.01}
+    chain, plain = Chain().fit(X, y), GraphGuidedRegressorCV("chain", alphas=4, cv=3).fit(X, y)
+    np.testing.assert_array_equal(chain.cv_scores_, plain.cv_scores_)
+    t = np.arange(90.0)
+    np.testing.assert_array_equal(Steps().fit(t, y).alphas_, TrendFilterCV(0, 5, eps=1e-3).fit(t, y).alphas_)
+    for model, changed in ((Cubes(), {"alpha": 0.5, "power": 1}), (Chain(), {"alphas": 2, "cv": 4})):
+        copy = pickle.loads(pickle.dumps(clone(model.set_params(**changed))))
+        assert copy.get_params() == changed and copy.graph == "chain" and copy.loss == "squared"
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])

@@ -6,16 +6,23 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+from sklearn.base import clone
 
 from adasadmm import (
+    L1,
     GraphGuidedClassifier,
     GraphGuidedRegressor,
+    GraphGuidedRegressorCV,
     NetworkLassoClassifier,
     NetworkLassoRegressor,
+    Problem,
     Quantile,
+    Squared,
     StructuredRegressor,
     TermsRegressor,
     TrendFilter,
+    sources,
     terms,
 )
 
@@ -59,6 +66,26 @@ def test_a_column_of_a_list_of_lists_is_named_by_its_number():
     rows = [[1.0, "low"], [2.0, "high"]]
     with pytest.raises(ValueError, match="column 1 of X holds 'low', which is not a number"):
         CLASSIFIER.fit(rows, [0, 1])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        REGRESSOR.fit,
+        lambda X, y: CLASSIFIER.fit(X, y > 0),
+        GraphGuidedRegressorCV("chain").fit,
+        lambda X, y: NetworkLassoRegressor([[0, 1]]).fit(X, y, groups=np.arange(20) % 2),
+        lambda X, y: GraphGuidedRegressor("chain", solver="ada-diag").partial_fit(X, y),
+        lambda operator, y: clone(REGRESSOR).fit(X, y).predict(operator),
+        lambda X, y: Problem(X, y, loss=Squared(), penalty=L1(1.0), A=np.eye(4)),
+        sources.arrays,
+        lambda A, y: StructuredRegressor(A).fit(X, y),
+    ],
+    ids=["regressor", "classifier", "search", "network", "partial_fit", "predict", "Problem", "source", "A"],
+)
+def test_an_operator_without_entries_says_what_to_pass(use):
+    with pytest.raises(ValueError, match=r"[XA] is a LinearOperator of shape \(20, 4\).* [XA] @ np.eye\(4\)"):
+        use(aslinearoperator(X), NUMBERS)
 
 
 @pytest.mark.parametrize("model", [REGRESSOR, NetworkLassoRegressor([[0, 1]])], ids=name_of)

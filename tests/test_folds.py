@@ -38,7 +38,10 @@ def problem(X, y, loss=Hinge(), alpha=0.02, **settings):  # noqa: B008
 
 @pytest.mark.parametrize("loss", [Hinge(), Quantile(0.3)], ids=repr)
 @pytest.mark.parametrize("alpha", [0.1, 0.01, 0.001])
-def test_a_fold_reaches_its_own_optimum_from_the_solution_for_all_rows(loss, alpha):
+@pytest.mark.parametrize("ascends", [False, True])
+def test_a_fold_reaches_its_own_optimum_from_the_solution_for_all_rows(loss, alpha, ascends, limits):
+    if ascends:
+        limits(features_of_a_dual_start=0)
     X, y = data(1)
     rows = np.flatnonzero(np.arange(N) % 5)
     of_all = path(problem(X, y, loss), [2.0 * alpha, alpha], solver=ALM())

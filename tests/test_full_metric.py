@@ -10,6 +10,8 @@ from adasadmm import L1, AdaSADMM, Full, Hinge, L2Squared, Poisson, Problem, dat
 from adasadmm.linalg import dense
 from adasadmm.linalg.matrices import to_scipy
 
+pytestmark = pytest.mark.kernels
+
 
 def root(G):
     values, vectors = np.linalg.eigh(G)

@@ -21,7 +21,7 @@ def targets(loss, X, offset):
 
 
 def ours(loss, l2, X, y, weight, offset):
-    model = StructuredRegressor("chain", loss=loss, alpha=0.0, l2=l2, tol=1e-13)
+    model = StructuredRegressor("chain", loss=loss, alpha=0.0, l2=l2, tol=1e-12)
     return model.fit(X, y, sample_weight=weight, offset=offset)
 
 

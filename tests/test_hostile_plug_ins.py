@@ -5,6 +5,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from adasadmm import (
     ADMM,
@@ -119,6 +120,29 @@ def test_a_loss_that_lacks_a_dual_function_gets_no_certificate(name):
     assert_nothing_is_proved(result, f"Mine has no losses.{name}")
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("outside", [math.inf, 0.0])  # what the conjugate is where it need not be defined
+def test_a_loss_that_is_unbounded_below_gets_no_certificate(outside):
+    functions = {
+        "value": lambda loss, z, y: abs(z - y) - 2.0 * z,
+        "slope": lambda loss, z, y: -1.0 if z > y else -3.0 if z < y else -2.0,
+        "prox": lambda loss, z, tau, y: y + max(z + tau - y, 0.0) - max(y - z - 3.0 * tau, 0.0),
+        "conjugate": lambda loss, s, y: (s + 2.0) * y if -3.0 <= s <= -1.0 else outside,
+        "domain": lambda loss, y: (-3.0, -1.0),
+    }
+    tilted = plug_in(losses, functions)
+    for more in ({}, {"gamma": [0.0, 0.1, 0.1], "w_set": Box(-5.0, 5.0)}):
+        for solver in (ADMM(), AdaSADMM(), ALM()):
+            with pytest.warns(ConvergenceWarning, match="no run with this loss can end at tol"):
+                result = solve(problem(tilted, **more), solver, epochs=5, tol=1e-3)
+            assert_nothing_is_proved(result, "Mine is unbounded below")
+    identity = {"X": np.eye(3), "y": [1.0, 2.0, 3.0], "gamma": 0.1}
+    signal = Problem(loss=tilted, penalty=L1(0.1), A=A, **identity)
+    with pytest.warns(ConvergenceWarning, match="no run with this loss can end at tol"):
+        result = solve(signal, ADMM(), epochs=5, tol=1e-3)
+    assert_nothing_is_proved(result, "Mine is unbounded below")
+
+
 # --- penalties: nu |v|_1 with one function changed -------------------------------------------------------------------
 
 
@@ -211,7 +235,8 @@ def assert_nothing_is_proved(result, reason):
 def test_a_penalty_that_lacks_a_dual_function_gets_no_certificate(name, more):
     mine = plug_in(penalties, {k: f for k, f in SUM.items() if k != name})
     for solver in (ADMM(), AdaSADMM()) if "B" in more else (ALM(), AdaSADMM()):
-        result = solve(problem(penalty=mine, **more), solver, epochs=5, tol=1e-3)
+        with pytest.warns(ConvergenceWarning, match="register that function"):
+            result = solve(problem(penalty=mine, **more), solver, epochs=5, tol=1e-3)
         assert_nothing_is_proved(result, f"Mine has no penalties.{name}")
 
 
@@ -244,7 +269,8 @@ def test_a_dual_value_above_the_primal_value_proves_nothing():
     first = plug_in(penalties, functions, "nu excess")._replace(excess=0.0)
     assert solve(problem(penalty=first), ALM()).status is Status.converged
     for solver in (ALM(), AdaSADMM()):
-        result = solve(problem(penalty=first._replace(excess=100.0)), solver, epochs=5, tol=1e-3)
+        with pytest.warns(ConvergenceWarning, match="the dual value exceeds the primal value"):
+            result = solve(problem(penalty=first._replace(excess=100.0)), solver, epochs=5, tol=1e-3)
         assert_nothing_is_proved(result, "the dual value exceeds the primal value")
 
 

@@ -1,5 +1,6 @@
 """The interior-point method against CVXPY, and what it shows of the structure."""
 
+import dataclasses
 from typing import NamedTuple
 
 import cvxpy as cp
@@ -36,6 +37,8 @@ from adasadmm import (
 )
 from adasadmm.solvers import Iterations, Point
 from adasadmm.solvers.box_terms import loss_pieces, penalty_pieces, terms_of
+
+pytestmark = pytest.mark.kernels
 
 SMOOTH = [Squared(), Logistic(), Poisson(), SquaredHinge(), Huber(0.7)]
 KINKED = [Hinge(), Quantile(0.3), EpsilonInsensitive(0.2), EpsilonInsensitive(0.0), SquaredHinge(), Huber(0.7)]
@@ -90,8 +93,8 @@ def test_what_has_no_box_terms_has_none():
 def test_a_group_of_one_coordinate_is_the_l1_norm():
     problem = fused_problem(Squared())
     groups = GroupL2(0.05, [[k] for k in range(problem.m)])
-    for ours, theirs in zip(terms_of(problem.with_penalty(groups)), terms_of(problem), strict=True):
-        np.testing.assert_equal(ours, theirs)
+    ours, theirs = (dataclasses.asdict(terms_of(one)) for one in (problem.with_penalty(groups), problem))
+    np.testing.assert_equal(ours, theirs)
 
 
 def test_the_step_to_the_boundary_of_a_cone_ends_on_it():
@@ -100,7 +103,8 @@ def test_the_step_to_the_boundary_of_a_cone_ends_on_it():
     run = IPM().begin(problem, Point(np.zeros(20), np.zeros(26), np.zeros(26)))
     for _ in range(4):
         run.advance(Iterations(1))
-        way = run._direction(run._residual(run._smooth()), run._smooth())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            way = run._direction(run._residual(run._smooth()), run._smooth())
         x, step, cones = run.x.cones, run.step.cones, run.terms.cones
         starts = cones.starts[:-1]
 
@@ -113,6 +117,25 @@ def test_the_step_to_the_boundary_of_a_cone_ends_on_it():
             return min(room.min() for room in rooms)
 
         assert least(0.999 * way.most) > 0.0 > least(1.001 * way.most)
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), Quantile(0.3)], ids=repr)
+def test_the_step_to_the_boundary_of_boxes_ends_on_it(loss):
+    """So do the distances to all finite ends and their multipliers; an infinite end stays far away without any."""
+    problem = fused_problem(loss).with_penalty(Stack(((L1(0.05), slice(0, 19)), (NonNegative(), slice(19, 39)))))
+    run = IPM().begin(problem, Point(np.zeros(20), np.zeros(39), np.zeros(39)))
+    for _ in range(4):
+        run.advance(Iterations(1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            way = run._direction(run._residual(run._smooth()), run._smooth())
+        x, step, ends = run.x, run.step, run.terms.ends
+
+        def least(length, x=x, step=step, ends=ends):
+            room, force = x.room + length * np.stack([-step.dt, step.dt]), x.force + length * step.dforce
+            return min(room[ends].min(), force[ends].min())
+
+        assert least(0.999 * way.most) > 0.0 > least(1.001 * way.most)
+        assert not ends.all() and not x.force[~ends].any() and np.ptp(x.room[~ends]) == 0.0
 
 
 # --- the optimum -----------------------------------------------------------------------------------------------------

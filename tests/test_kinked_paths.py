@@ -25,6 +25,8 @@ from adasadmm.paths.alpha_max import alpha_max
 from adasadmm.paths.contracted import contracting
 from adasadmm.paths.signed import AT_ZERO, Edges, first_minimum
 
+pytestmark = pytest.mark.kernels
+
 LOSSES = [Hinge(), Quantile(0.3), EpsilonInsensitive(0.2)]
 
 
@@ -114,11 +116,11 @@ def test_equal_rows_and_separable_classes_are_no_obstacle():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tol", [1e-3, 1e-9])
-def test_a_path_reaches_any_tolerance_whichever_method_ends_it(tol, monkeypatch):
+def test_a_path_reaches_any_tolerance_whichever_method_ends_it(tol, limits):
     problem = Problem(*data(Hinge()), loss=Hinge(), penalty=L1(1.0), A=KINDS["grid"], gamma=0.01)
     alphas = strengths(problem, 5, 0.01)
     is_the_optimum(problem, path(problem, alphas, tol=tol), alphas, tol)
-    monkeypatch.setattr(adasadmm.paths.contracted, "ROUNDS", 4)  # some strength needs more
+    limits(rounds_of_the_active_set=4)  # some strength needs more
     results = path(problem, alphas, tol=tol)
     assert all(result.certificate.relative_gap <= tol for result in results)
 
@@ -148,7 +150,7 @@ def test_a_result_starts_other_runs():
 
 def test_a_search_takes_no_other_solver(monkeypatch):
     X, y = data(Hinge(), n=1000)
-    search = GraphGuidedClassifierCV("chain", alphas=8, cv=3)
+    search = GraphGuidedClassifierCV("chain", alphas=8, cv=3, tol=1e-3)
     expected = search.fit(X, y).cv_results_["mean_test_score"]
     monkeypatch.setattr(adasadmm.paths.along, "_solved", None)
     np.testing.assert_array_equal(search.fit(X, y).cv_results_["mean_test_score"], expected)
@@ -211,7 +213,7 @@ def test_products_follow_an_x_that_changes():
 def test_a_difference_that_rounding_gave_the_wrong_sign_ends_at_zero():
     edges = Edges(np.array([0]), np.array([1]), np.ones(1), np.ones(1))
     u, move, joins = np.array([0.0, 1e-17, 0.0]), np.zeros(3), np.zeros(1, dtype=bool)
-    length, state = first_minimum(0.0, edges, 1, u, move, joins)
+    length, state = first_minimum(0.0, edges, u, move, joins, np.empty(1))
     assert (length, state, joins[0]) == (0.0, AT_ZERO, True)
 
 

@@ -18,6 +18,8 @@ from adasadmm import graphs
 from adasadmm.graphs import Graph, GraphWarning, as_graph, graphical, inverse
 from adasadmm.graphs.columns import covariance, describe
 
+pytestmark = pytest.mark.kernels
+
 
 def test_glasso_finds_a_planted_chain():
     d = 20
@@ -107,10 +109,10 @@ def test_nearest_neighbours_are_those_of_the_correlation():
     np.testing.assert_array_equal(graphs.knn(X, k=50).edges, np.argwhere(np.triu(np.ones((12, 12)), 1)))
 
 
-def test_columns_are_cut_into_blocks_without_effect(monkeypatch):
+def test_columns_are_cut_into_blocks_without_effect(limits):
     X = random_sparse(80, 30, 0.3)
     whole, S = graphs.knn(X), covariance(describe(X))
-    monkeypatch.setattr("adasadmm.graphs.columns._BLOCK", 200)
+    limits(entries_of_a_block_of_covariances=200)
     for form in (X, X.toarray()):
         assert same(graphs.knn(form), whole)
         np.testing.assert_allclose(covariance(describe(form)), S, rtol=0, atol=1e-14)
@@ -220,8 +222,8 @@ def test_cross_validation_chooses_a_penalty(monkeypatch):
         assert "cross-validation found no penalty" in graphs.glasso(np.eye(2, 4), penalty="cv").notes[1]
 
 
-def test_many_columns_get_nearest_neighbours(monkeypatch):
-    monkeypatch.setattr(inverse, "LARGEST", 7)
+def test_many_columns_get_nearest_neighbours(limits):
+    limits(features_of_a_graphical_lasso=7)
     with pytest.warns(GraphWarning, match="8 columns are too many .* using nearest neighbours instead"):
         graph = as_graph("glasso", 8, X=walk())
     assert same(graph, graphs.knn(walk())) and "too many" in graph.notes[0]
@@ -295,10 +297,10 @@ def test_common_rows_give_the_neighbours_that_all_covariances_give(seed, k, monk
         assert np.isclose(S[i, j], [least[i], least[j]], rtol=1e-9).any()
 
 
-def test_pieces_of_sparse_columns_change_nothing(monkeypatch):
+def test_pieces_of_sparse_columns_change_nothing(limits):
     X = sp.csr_array(sparse_rows())
     whole = graphs.knn(X)
-    monkeypatch.setattr("adasadmm.graphs.neighbours.BLOCK_WORK", 500)
+    limits(work_of_a_block_of_neighbours=500)
     assert same(graphs.knn(X), whole)
 
 
@@ -315,9 +317,9 @@ def test_a_hundred_thousand_sparse_columns_are_compared_by_their_common_rows(mon
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_hours_of_work_are_refused_with_a_remedy(sparse, monkeypatch):
+def test_hours_of_work_are_refused_with_a_remedy(sparse, limits):
     X = sparse_rows()
-    monkeypatch.setattr("adasadmm.graphs.neighbours.MOST_WORK", 1e3)
+    limits(work_of_exact_neighbours=1e3)
     for learn in (graphs.knn, lambda X: as_graph("knn", 60, X=X)):
         with pytest.raises(ValueError, match=r"60 columns over 40 rows .* takes hours .* sample of the rows"):
             learn(sp.csr_array(X) if sparse else X)

@@ -9,7 +9,7 @@ from sklearn.datasets import load_svmlight_file
 from adasadmm import sources
 from adasadmm.sources._lines import parsed_lines
 
-pytestmark = pytest.mark.compiled  # interpreted, scikit-learn reads all lines
+pytestmark = [pytest.mark.kernels, pytest.mark.compiled]  # interpreted, scikit-learn reads all lines
 
 MOST = 2**24
 

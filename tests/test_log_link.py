@@ -33,7 +33,7 @@ from adasadmm import (
     solve,
 )
 
-pytestmark = pytest.mark.compiled
+pytestmark = [pytest.mark.kernels, pytest.mark.compiled]
 LOSSES = [Poisson(), Gamma(), Tweedie(1.4), NegativeBinomial(0.7)]
 REACHED = 1e-6  # Clarabel does not get closer where a loss has logarithms and exponentials
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from adasadmm.losses import (
     Tweedie,
 )
 
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+pytestmark = [pytest.mark.kernels, pytest.mark.filterwarnings("error::RuntimeWarning")]
 
 
 def tweedie(p, z, y):
@@ -351,6 +352,92 @@ def test_a_row_of_weight_zero_is_absent_even_where_its_loss_is_infinite():
     assert losses.mean_value(Poisson(), z, y, c) == 1.0
 
 
+# --- forms for arrays ------------------------------------------------------------------------------------------------
+
+
+def grids(kind):
+    """All combinations of predictions, targets and steps, of any size."""
+    z = np.unique([*ENORMOUS, *np.linspace(-8.0, 8.0, 65)])
+    y = EXTREME_TARGETS.get(kind, (1.0, -1.0)) if kind in TARGETS else (-1e6, -1.0, 0.25, 3.0)
+    return [grid.ravel() for grid in np.meshgrid(z, y, 10.0 ** np.arange(-12.0, 13.0, 4.0))]
+
+
+@pytest.mark.parametrize("loss", [*(kind() for kind in FORMULAS), *map(Tweedie, (1.0, 1.01, 1.99, 2.0))], ids=str)
+def test_a_form_for_arrays_is_that_for_each_number(loss):
+    z, y, tau = grids(Gamma if loss == Tweedie(2.0) else type(loss))
+    low, high = losses.each(losses.domain, loss, y)
+    s = np.clip(z, low, high)
+    arguments = {
+        losses.value: (z, y),
+        losses.slope: (z, y),
+        losses.second: (z, y),
+        losses.prox: (z, tau, y),
+        losses.conjugate: (s, y),
+    }
+    for function, arrays in arguments.items():
+        if not is_registered(function, loss):
+            continue
+        with np.errstate(all="ignore"):
+            expected = np.array([function(loss, *map(float, point)) for point in zip(*arrays, strict=True)])
+            found = np.broadcast_to(losses.each(function, loss, *arrays), expected.shape)
+            room = 1e-14 * (1.0 + np.abs(z) + np.abs(y)) if function is losses.prox else 1e-13 * (1.0 + np.abs(y))
+            is_close = (found == expected) | (np.abs(found - expected) <= room + 1e-12 * np.abs(expected))
+            is_close |= np.isnan(found) & np.isnan(expected)
+        assert is_close.all(), (function.__name__, [array[~is_close][:3] for array in (*arrays, found, expected)])
+    ends = np.array([losses.domain(loss, float(target)) for target in y]).T
+    np.testing.assert_array_equal(np.broadcast_to(low, y.shape), ends[0])
+    np.testing.assert_array_equal(np.broadcast_to(high, y.shape), ends[1])
+
+
+def test_an_offset_is_added_to_all_predictions():
+    z, y, offset = np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.0, 3.0]), np.array([0.1, 0.2, -0.3])
+    loss, both = losses.with_offset(Poisson()), losses.targets_with_offset(losses.with_offset(Poisson()), y, offset)
+    for function in (losses.value, losses.slope, losses.second):
+        expected = losses.each(function, Poisson(), z + offset, y)
+        np.testing.assert_array_equal(losses.each(function, loss, z, both), expected)
+    expected = losses.each(losses.prox, Poisson(), z + offset, 0.7, y) - offset
+    np.testing.assert_array_equal(losses.each(losses.prox, loss, z, 0.7, both), expected)
+    expected = losses.each(losses.conjugate, Poisson(), z, y) - z * offset
+    np.testing.assert_array_equal(losses.each(losses.conjugate, loss, z, both), expected)
+
+
+class Cubic(NamedTuple):
+    """A loss of a user who has registered functions of numbers only."""
+
+
+@losses.value.register
+def value_of_cubic(loss: Cubic, z, y):
+    return abs(z - y) ** 3
+
+
+@losses.slope.register
+def slope_of_cubic(loss: Cubic, z, y):
+    return 3.0 * abs(z - y) * (z - y)
+
+
+def test_a_loss_without_forms_for_arrays_is_evaluated_row_by_row():
+    z, y = np.array([0.5, -1.0, 2.0, 9.0])[::2], np.array([1.0, 0.0])
+    np.testing.assert_allclose(losses.each(losses.value, Cubic(), z, y), np.abs(z - y) ** 3, rtol=1e-15)
+    np.testing.assert_allclose(losses.each(losses.slope, Cubic(), z, y), 3.0 * np.abs(z - y) * (z - y), rtol=1e-15)
+
+
+class Steeper(Hinge):
+    """A loss that inherits all functions of another one but its value."""
+
+    __slots__ = ()
+
+
+@losses.value.register
+def value_of_steeper(loss: Steeper, z, y):
+    return 2.0 * max(0.0, 1.0 - y * z)
+
+
+def test_a_loss_that_overrides_a_function_does_not_keep_the_form_for_arrays_of_the_old_one():
+    z, y = np.array([-1.0, 0.0, 3.0]), np.ones(3)
+    assert losses.mean_value(Steeper(), z, y, y) == 2.0
+    np.testing.assert_array_equal(losses.each(losses.slope, Steeper(), z, y), [-1.0, -1.0, 0.0])
+
+
 # --- compiled code ---------------------------------------------------------------------------------------------------
 
 
@@ -404,3 +491,11 @@ def test_check_accepts_what_the_loss_is_made_for(kind, data):
 def test_check_names_the_argument_and_its_value(loss, y, message):
     with pytest.raises(ValueError, match=message):
         losses.check(loss, np.array(y))
+
+
+@for_each_loss
+def test_a_loss_counts_as_smooth_if_its_slope_has_no_jumps(kind):
+    z = np.linspace(-3.0, 3.0, 60_001)
+    with np.errstate(over="ignore"):
+        slopes = np.array([losses.slope(kind(), each, 1.0) for each in z])
+    assert losses.is_smooth(kind()) == (np.abs(np.diff(slopes)).max() < 0.01)

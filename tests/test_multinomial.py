@@ -34,10 +34,13 @@ from adasadmm import (
     penalties,
     solve,
     solvers,
+    sources,
 )
 from adasadmm.linalg.matrices import WithIntercept, as_rows
 from adasadmm.losses import Multinomial
-from adasadmm.solvers import check_fits
+from adasadmm.solvers import certify, check_fits, slopes_at
+
+pytestmark = pytest.mark.kernels
 
 # --- the loss --------------------------------------------------------------------------------------------------------
 
@@ -148,7 +151,7 @@ def test_without_structure_it_is_scikit_learns_model(load):
     X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0.0, X.std(axis=0), 1.0)
     problem = ridge_problem(X, y, C=0.1)
     peer = LogisticRegression(C=0.1, solver="newton-cg", tol=1e-12, max_iter=1000).fit(X, y)
-    result = solve(problem, ProximalNewton(), tol=1e-13)
+    result = solve(problem, ProximalNewton(), tol=1e-12)
     W = result.w.reshape(-1, problem.outputs)
     np.testing.assert_allclose(W[:-1].T, peer.coef_, atol=1e-6)
     np.testing.assert_allclose(W[-1] - W[-1].mean(), peer.intercept_ - peer.intercept_.mean(), atol=1e-6)
@@ -384,3 +387,18 @@ def test_without_a_ridge_the_certificate_is_still_tight(flowers):
     for intercept in (True, False):
         model = GraphGuidedClassifier("chain", loss="multinomial", fit_intercept=intercept, **settings)
         assert model.fit(X, noisy).dual_gap_ <= 1e-8
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_lower_bound_of_streamed_rows_with_one_free_coordinate_is_below_the_optimum(weighted):
+    rng = np.random.default_rng(1)
+    X, y, gamma = np.abs(rng.normal(size=(6, 2))), np.array([0, 1, 2, 0, 1, 1]), np.full((2, 3), 0.05)
+    gamma[1, 2] = 0.0
+    weight = rng.uniform(0.5, 2.0, 6) if weighted else None
+    settings = {"loss": Multinomial(3), "penalty": Zero(), "A": [[1.0, 0.0]], "gamma": gamma}
+    whole, problem = Problem(X, y, sample_weight=weight, **settings), Problem(sources.arrays(X, y, weight), **settings)
+    best = solve(whole, ProximalNewton(), tol=1e-12).w
+    for _ in range(300):
+        w = best + rng.normal(scale=10.0 ** rng.uniform(-4, 0), size=6)
+        found = certify(problem, w, problem.times_A(w), slopes_at(problem, w), np.zeros(3))
+        assert -np.inf < found.dual <= whole.objective(best) * (1.0 + 1e-12)

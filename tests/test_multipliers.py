@@ -1,8 +1,11 @@
 """The augmented Lagrangian method: what only it does. That it reaches CVXPY's optima is shown in test_optimum."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from adasadmm import (
     ADMM,
@@ -23,7 +26,9 @@ from adasadmm import (
     solve,
 )
 from adasadmm.linalg.sparse_systems import ConjugateGradients
-from adasadmm.solvers import alm, dual_start, inner, newton
+from adasadmm.solvers import newton
+
+pytestmark = pytest.mark.kernels
 
 LOSSES = (Hinge(), Logistic(), Squared())
 ids = {"ids": lambda part: type(part).__name__}
@@ -60,33 +65,33 @@ def test_fused_coefficients_are_as_good_as_equal():
 
 @pytest.mark.parametrize("loss", LOSSES, **ids)
 @pytest.mark.parametrize("way", ["products", "a part of the rows"])
-def test_products_and_a_part_of_the_rows_lead_to_the_same_point(monkeypatch, way, loss):
+def test_products_and_a_part_of_the_rows_lead_to_the_same_point(monkeypatch, limits, way, loss):
     wanted = solve(problem(loss, n=400), ALM(), tol=1e-8)
     if way == "products":
         monkeypatch.setattr("adasadmm.problem.system_for", lambda X, A, groups: ConjugateGradients(X, A, None))
     else:
-        monkeypatch.setattr(inner, "PASSES", 0)
-        monkeypatch.setattr(inner, "FEW_ROWS", 50)
+        limits(passes_before_rows_are_chosen=0)
+        limits(rows_that_are_not_chosen_from=50)
     found = solve(problem(loss, n=400), ALM(), tol=1e-8)
     assert found.status is Status.converged
     assert found.certificate.primal == pytest.approx(wanted.certificate.primal, rel=2e-8)
 
 
 @pytest.mark.parametrize("loss", LOSSES, **ids)
-def test_a_start_on_a_sample_of_many_rows_leads_to_the_same_point_in_fewer_iterations(monkeypatch, loss):
-    monkeypatch.setattr(alm, "SAMPLE", 200)
+def test_a_start_on_a_sample_of_many_rows_leads_to_the_same_point_in_fewer_iterations(limits, loss):
+    limits(rows_of_a_sample=200)
     weight = np.random.default_rng(1).integers(3, size=4000)
     many = problem(loss, n=4000, gamma=1e-3, sample_weight=weight)
     sampled = solve(many, ALM(), tol=1e-8)
-    monkeypatch.setattr(alm, "SAMPLED", np.inf)
+    limits(rows_before_a_sample_is_taken=np.inf)
     plain = solve(many, ALM(), tol=1e-8)
     assert sampled.status is Status.converged
     assert sampled.certificate.primal == pytest.approx(plain.certificate.primal, rel=2e-8)
     assert sampled.epochs < plain.epochs
 
 
-def test_columns_that_a_sample_misses_are_found(monkeypatch):
-    monkeypatch.setattr(alm, "SAMPLE", 200)
+def test_columns_that_a_sample_misses_are_found(limits):
+    limits(rows_of_a_sample=200)
     rng = np.random.default_rng(0)
     kind = rng.integers(8, size=4000)
     kind[:8] = 8 + np.arange(8) % 4  # rare ones
@@ -95,19 +100,20 @@ def test_columns_that_a_sample_misses_are_found(monkeypatch):
     assert solve(case, ALM(), tol=1e-3).epochs <= 12
 
 
-def test_a_sample_that_is_too_easy_or_ends_in_overflow_does_no_harm(monkeypatch):
-    monkeypatch.setattr(alm, "SAMPLE", 200)
+def test_a_sample_that_is_too_easy_or_ends_in_overflow_does_no_harm(limits):
+    limits(rows_of_a_sample=200)
     X = np.random.default_rng(0).normal(size=(4000, 4))
     y = -np.ones(4000)
     y[[5, 2001]] = 1.0
     parts = {"loss": Hinge(), "penalty": L1(1e-4), "A": graphs.incidence(graphs.chain(4)), "gamma": 1e-5}
     rare = solve(Problem(np.c_[X, np.ones(4000)], y, **{**parts, "A": np.eye(3, 5) - np.eye(3, 5, 1)}), ALM())
     assert rare.status is Status.converged and rare.run.newton_steps <= 40
-    assert solve(Problem(1e160 * X, np.sign(X[:, 0]), **parts), ALM()).status is Status.diverged
+    with pytest.warns(ConvergenceWarning, match="the run diverged"):
+        assert solve(Problem(1e160 * X, np.sign(X[:, 0]), **parts), ALM()).status is Status.diverged
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_rows_that_keep_their_slopes_are_left_out_and_change_nothing(monkeypatch, sparse):
+def test_rows_that_keep_their_slopes_are_left_out_and_change_nothing(monkeypatch, limits, sparse):
     case, sizes, near = problem(n=2000, sparse=sparse, gamma=1e-4), [], newton.RowTerms.near
 
     def watched(self, step, pull):
@@ -117,32 +123,41 @@ def test_rows_that_keep_their_slopes_are_left_out_and_change_nothing(monkeypatch
         return found
 
     monkeypatch.setattr(newton.RowTerms, "near", watched)
-    monkeypatch.setattr(dual_start, "MOST_REACH", 0.0)
     with_few = solve(case, ALM(), tol=1e-9)
     assert min(sizes) < 0.2 * case.n
-    monkeypatch.setattr(newton, "FEW", 0.0)
+    limits(share_of_rows_near_a_kink=0.0)
     with_all = solve(case, ALM(), tol=1e-9)
     assert with_few.certificate.primal == pytest.approx(with_all.certificate.primal, rel=2e-9)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("gamma", [1e-2, [0.0] + [1e-2] * 11])
-def test_dual_ascent_is_a_start(monkeypatch, gamma, sparse):
+def test_dual_ascent_is_a_start(limits, gamma, sparse):
+    limits(features_of_a_dual_start=0)
     case = problem(n=400, gamma=gamma, sparse=sparse)
     rough, exact = solve(case, ALM(), tol=1e-2), solve(case, ALM(), tol=1e-9)
     assert rough.run.ascending and rough.run.newton_steps == 0
     assert rough.certificate.dual <= exact.certificate.primal <= rough.certificate.primal
     assert rough.certificate.relative_gap <= 1e-2 and exact.certificate.relative_gap <= 1e-9
-    monkeypatch.setattr(dual_start, "MOST_REACH", 0.0)
+    limits(reach_of_a_dual_start=0.0)
     without = solve(case, ALM(), tol=1e-9)
     assert without.run.newton_steps > exact.run.newton_steps
     assert without.certificate.primal == pytest.approx(exact.certificate.primal, rel=2e-9)
 
 
-def test_a_start_that_is_no_use_is_dropped(monkeypatch):
-    monkeypatch.setattr(dual_start, "MOST_REACH", np.inf)
+def test_a_start_that_is_no_use_is_dropped(limits):
+    limits(features_of_a_dual_start=0, reach_of_a_dual_start=np.inf)
     result = solve(problem(gamma=1e-9), ALM(), tol=1e-8)
     assert result.status is Status.converged and not result.run.ascending
+
+
+def test_a_loss_whose_curvature_has_no_bound_is_smooth_all_the_same():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = rng.poisson(np.exp(0.1 * X[:, 0])).astype(float)
+    case = Problem(X, y, loss=Poisson(), penalty=L1(1e-2), A=np.eye(3, 4) - np.eye(3, 4, 1), gamma=1.0)
+    result = solve(case, ALM(), tol=1e-6)
+    assert result.status is Status.converged and result.run.newton_steps > 0
 
 
 def test_counts_of_any_size():
@@ -196,7 +211,8 @@ def test_groups_and_an_intercept_without_ridge():
 def test_data_that_a_plane_separates(gamma):
     X = np.array([[1.0, 0.0], [2.0, 1.0], [-1.0, 0.0], [-2.0, -1.0]])
     case = Problem(X, [1, 1, -1, -1], loss=Logistic(), penalty=L1(0.0), A=[[1.0, -1.0]], gamma=gamma)
-    result = solve(case, ALM(), tol=1e-6, epochs=50)
+    with nullcontext() if gamma > 0.0 else pytest.warns(ConvergenceWarning, match="above tol=1e-06"):
+        result = solve(case, ALM(), tol=1e-6, epochs=50)
     assert np.isfinite(result.w).all()
     assert result.certificate.primal >= result.certificate.dual
     assert (result.certificate.relative_gap <= 1e-6) == (gamma > 0.0)  # without ridge there is no minimiser

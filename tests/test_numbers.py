@@ -1,5 +1,7 @@
 """Numbers of all kinds end in the right answer or in a clear error."""
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -50,7 +52,7 @@ STOCHASTIC = [
 @pytest.mark.parametrize("solver", ["admm", "ada-diag"])
 def test_single_precision_gives_what_the_same_numbers_give_in_double(layout, solver):
     single = X.astype(np.float32)
-    model = GraphGuidedClassifier("chain", solver=solver, random_state=0, max_iter=5)
+    model = GraphGuidedClassifier("chain", solver=solver, random_state=0, tol=1e-3)
     coef = model.fit(layout(single), SIGN).coef_.copy()
     assert coef.dtype == np.float64
     np.testing.assert_array_equal(model.fit(layout(single.astype(float)), SIGN.astype(np.float32)).coef_, coef)
@@ -91,11 +93,11 @@ def test_features_of_scales_1e_minus_8_to_1e8_in_one_matrix_have_the_right_answe
 
     For the hinge loss batch ADMM comes to 3e-4 in 1000 iterations, scaled or not.
     """
-    close = 1e-3 if isinstance(loss, Hinge) else 1e-6
+    close, tol = (1e-3, 1e-3) if isinstance(loss, Hinge) else (1e-6, 1e-7)
     y = Y if isinstance(loss, Squared) else SIGN
     parts = {"loss": loss, "penalty": L1(0.02)}
-    plain = solve(Problem(X, y, A=np.eye(5), **parts), ADMM(), tol=1e-7)
-    scaled = solve(Problem(layout(X * SCALES), y, A=np.diag(SCALES), **parts), ADMM(), tol=1e-7)
+    plain = solve(Problem(X, y, A=np.eye(5), **parts), ADMM(), tol=tol)
+    scaled = solve(Problem(layout(X * SCALES), y, A=np.diag(SCALES), **parts), ADMM(), tol=tol)
     assert plain.certificate.relative_gap < close and scaled.certificate.relative_gap < close
     np.testing.assert_allclose(scaled.w * SCALES, plain.w, rtol=1e-2, atol=1e-3)
     assert scaled.certificate.primal == pytest.approx(plain.certificate.primal, rel=close)
@@ -139,7 +141,9 @@ def test_numbers_whose_squares_overflow_or_vanish_end_in_a_clear_word(solver):
     with pytest.warns(ConvergenceWarning, match="stopped being finite"):
         model.fit(X * 1e200, Y)
     assert np.isfinite(model.coef_).all() and model.status_ is Status.diverged
-    model.fit(X * 1e-200, Y)  # beside a ridge such features are worth nothing
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 20 iterations are few
+        model.fit(X * 1e-200, Y)  # beside a ridge such features are worth nothing
     np.testing.assert_allclose(model.coef_, 0.0, atol=1e-100)
     if solver != "ada-diag":  # whose mean of 20 epochs is still on its way
         assert model.intercept_ == pytest.approx(Y.mean(), rel=1e-3)

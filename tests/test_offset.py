@@ -44,8 +44,9 @@ from adasadmm import (
     sources,
 )
 from adasadmm.cli import main
+from adasadmm.linalg.matrices import plain
 
-pytestmark = pytest.mark.compiled
+pytestmark = [pytest.mark.kernels, pytest.mark.compiled]
 
 
 def settings_with_offset(loss, shape, seed=0):
@@ -309,6 +310,26 @@ def test_every_reader_has_offsets(counts, table, tmp_path):
         assert problem.least_loss == pytest.approx(whole.least_loss, rel=1e-12)
     source = sources.csv(table, offset="log_exposure")
     assert source.feature_names == [*features, "exposure"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_an_exposure_may_also_be_a_feature_but_the_target_may_not(kind, tmp_path):
+    path, table = str(tmp_path / f"rows.{kind}"), pyarrow.table({"a": [1.0, 2.0], "e": [3.0, 4.0], "y": [0.0, 1.0]})
+    write = {
+        "csv": pyarrow.csv.write_csv,
+        "parquet": pyarrow.parquet.write_table,
+        "arrow": pyarrow.feather.write_feather,
+    }
+    write[kind](table, path)
+    (block,) = sources.open(path, columns=["a", "e"], exposure="e").raw_blocks()
+    np.testing.assert_array_equal(plain(block.X), [[1.0, 3.0], [2.0, 4.0]])
+    np.testing.assert_allclose(block.offset, np.log([3.0, 4.0]))
+    for columns, message in (
+        (["a", "y"], "'y' of .* is the target"),
+        (["a", "a"], "'a' of .* among the features twice"),
+    ):
+        with pytest.raises(sources.SourceError, match=message):
+            sources.open(path, columns=columns, target="y")
 
 
 def test_a_stream_of_blocks_is_the_run_in_memory(counts):

@@ -6,7 +6,7 @@ from references import NAMES, TOLERANCE, reference
 
 from adasadmm import ADMM, ALM, OADMM, SADMM, AdaSADMM, Status, penalties, solve, stepsizes
 
-pytestmark = pytest.mark.compiled  # too slow without the compiler
+pytestmark = [pytest.mark.kernels, pytest.mark.compiled]  # too slow without the compiler
 
 AUTO = AdaSADMM(average="polynomial")
 CONSTANT = AdaSADMM(eta=0.5, average="polynomial")

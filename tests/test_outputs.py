@@ -25,6 +25,8 @@ from adasadmm import (
 from adasadmm.linalg import matrices, products, selections
 from adasadmm.linalg.matrices import Repeated, WithIntercept, as_rows
 
+pytestmark = pytest.mark.kernels
+
 K = 3
 CHAIN = np.eye(5)[:-1] - np.eye(5)[1:]
 

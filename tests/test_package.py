@@ -1,6 +1,9 @@
 """What is shipped: the notes of a release, and a wheel that a stranger can install, run and type-check."""
 
+import ast
+import itertools
 import pathlib
+import re
 import subprocess
 import sys
 import zipfile
@@ -8,7 +11,9 @@ import zipfile
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
-pytestmark = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="installed without the repository")
+pytestmark = [
+    pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="installed without the repository"),
+]
 
 SCRIPT = """
 import numpy as np
@@ -27,6 +32,24 @@ def run(*command, **settings):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **settings)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def test_every_package_that_is_imported_is_declared():
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    declared = {re.match(r"[\w-]+", line)[0].replace("-", "_") for line in lines}
+    imported = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                imported.add(node.module.partition(".")[0])
+    imported = {"scikit_learn" if name == "sklearn" else name for name in imported - sys.stdlib_module_names}
+    of_others = {"llvmlite", "markupsafe", "requests"}  # the code of numba, jinja2 and pooch speaks of their types
+    assert imported <= declared | of_others | {"adasadmm"}
 
 
 def test_release_notes_are_the_part_of_the_changelog():

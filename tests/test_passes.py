@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from counted import Counted
+from sklearn.exceptions import ConvergenceWarning
 
 from adasadmm import L1, AdaSADMM, GraphGuidedClassifier, GraphGuidedRegressor, Hinge, Problem, graphs, solve, sources
 
@@ -60,7 +61,8 @@ def problem_of(X):
 def test_an_epoch_with_a_tolerance_takes_one_pass_for_trace_and_certificate(X):
     problem, source = problem_of(X)
     before = source.passes
-    result = solve(problem, AdaSADMM(), epochs=3, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="above tol=1e-09"):
+        result = solve(problem, AdaSADMM(), epochs=3, tol=1e-9)
     assert result.status.name == "done" and source.passes - before == 6
 
 

@@ -1,7 +1,9 @@
 """Paths, searches over strengths, degrees of freedom: what they choose, what they keep, what they say."""
 
+import contextlib
 import itertools
 import pickle
+import time
 import warnings
 from typing import NamedTuple
 
@@ -11,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import r2_score
@@ -27,6 +30,7 @@ from adasadmm import (
     GraphGuidedRegressorCV,
     GroupL2,
     Hinge,
+    L2Squared,
     Logistic,
     Poisson,
     Problem,
@@ -131,6 +135,15 @@ def test_everything_is_fused_at_the_largest_strength(kind):
     top = alpha_max(problem)
     at, below = path(problem, [top, 0.3 * top], tol=1e-12)
     assert np.abs(sp.csr_array(A) @ at.w).max() < 1e-6 < np.abs(sp.csr_array(A) @ below.w).max()
+
+
+def test_a_group_without_weight_leaves_the_largest_strength_of_the_others():
+    X, y = regression(2, 40, 6)
+    settings = {"loss": Squared(), "A": np.eye(6), "gamma": 0.01}
+    problem = Problem(X, y, penalty=GroupL2(1.0, [[0, 1, 2], [3], [4, 5]], [1.0, 0.0, 2.0]), **settings)
+    top = alpha_max(problem)
+    at, below = path(problem, [top, 0.99 * top], tol=1e-12)
+    assert not at.w[[0, 1, 2, 4, 5]].any() and at.w[3] != 0.0 and below.w[[0, 1, 2, 4, 5]].any()
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -238,6 +251,87 @@ def test_any_number_of_threads_gives_the_same_bits(loss):
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
+@contextlib.contextmanager
+def backend(name):
+    """A backend of joblib with two workers, as a user may set it around any code."""
+    with contextlib.ExitStack() as stack:
+        if name == "dask":
+            distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+            settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+            stack.enter_context(distributed.Client(**settings))
+        stack.enter_context(parallel_config(name, n_jobs=2))
+        yield
+
+
+BACKENDS = pytest.mark.parametrize("name", ["loky", "threading", "dask"])
+
+
+def late_score(model, X, y):
+    """A score that gives other folds the time to fit in between."""
+    time.sleep(0.002)
+    return model.score(X, y)
+
+
+BACKEND_MODELS = [
+    GraphGuidedRegressorCV("knn", alphas=4, l1_ratios=[0.0, 0.5]),
+    GraphGuidedRegressorCV("chain", alphas=4, n_jobs=2),
+    TrendFilterCV(0, alphas=10, scoring=late_score),
+]
+
+
+@BACKENDS
+@pytest.mark.parametrize("model", BACKEND_MODELS, ids=["from the context", "n_jobs=2", "trend"])
+def test_any_backend_of_joblib_gives_the_same_scores(model, name):
+    X, y = regression(4, 400)
+    rows = np.arange(400.0) if isinstance(model, TrendFilterCV) else X
+    alone = clone(model).set_params(**({"n_jobs": 1} if "n_jobs" in model.get_params() else {})).fit(rows, y)
+    with backend(name):
+        found = clone(model).fit(rows, y)
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(found.coef_, alone.coef_)
+
+
+@BACKENDS
+def test_several_classes_are_fitted_under_any_backend(name):
+    X, y = regression(4)
+    with backend(name):
+        model = GraphGuidedClassifier("chain").fit(X, np.digitize(y, [-1.0, 1.0]))
+    assert model.coef_.shape == (3, 8)
+
+
+def test_a_graph_is_learnt_once_for_each_fold():
+    X, y = regression(5)
+    learnt = []
+
+    def graph(rows):
+        learnt.append(len(rows))
+        return graphs.chain(8)
+
+    GraphGuidedRegressorCV(graph, alphas=3, l1_ratios=[0.0, 0.5, 1.0], l2s=[0.0, 0.1], cv=3).fit(X, y)
+    assert sorted(learnt) == [40, 40, 40, 60]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"alphas": "many"},
+        {"alphas": [-1.0]},
+        {"l1_ratios": [2.0]},
+        {"l2s": [np.nan]},
+        {"cv": "five"},
+        {"rule": "1se", "selection": "bic"},
+    ],
+    ids=str,
+)
+def test_wrong_settings_are_an_error_before_a_source_is_read(settings):
+    def blocks():
+        raise AssertionError("the source was read")
+        yield
+
+    with pytest.raises(ValueError, match=f"{min(settings)}"):
+        GraphGuidedRegressorCV("chain", **settings).fit(sources.iterator(blocks))
+
+
 def test_the_table_of_results_has_scikit_learns_form():
     X, y = regression(5)
     model = StructuredRegressorCV("chain", alphas=4, l1_ratios=[0.0, 0.5, 1.0], l2s=[0.0, 0.1], cv=2).fit(X, y)
@@ -342,14 +436,14 @@ def test_a_constant_target_is_no_reason_to_fail():
 
 def test_a_strength_that_fails_counts_as_nan_and_is_reported(monkeypatch):
     X, y = regression(11)
-    real = adasadmm.paths.along.solve
+    real = adasadmm.paths.along.solve_quietly
 
     def failing(problem, solver, **settings):
         if problem.penalty.nu == 0.1 and problem.n < len(X):
             raise FloatingPointError("no factor")
         return real(problem, solver, **settings)
 
-    monkeypatch.setattr(adasadmm.paths.along, "solve", failing)
+    monkeypatch.setattr(adasadmm.paths.along, "solve_quietly", failing)
     with pytest.warns(FitFailedWarning, match=r"3 of 9 fits failed and count as nan.*alpha=0.1.*no factor"):
         model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3, solver="alm").fit(X, y)
     assert np.isnan(model.cv_results_["mean_test_score"][1]) and model.alpha_ != 0.1
@@ -360,14 +454,14 @@ def test_a_strength_that_fails_counts_as_nan_and_is_reported(monkeypatch):
 
 def test_an_interrupted_search_keeps_its_scores(monkeypatch):
     X, y = regression(12)
-    real, calls = adasadmm.paths.along.solve, itertools.count()
+    real, calls = adasadmm.paths.along.solve_quietly, itertools.count()
 
     def interrupted(*args, **settings):
         if next(calls) == 3 + 5:  # the three of all rows come first, since folds start from them
             raise KeyboardInterrupt
         return real(*args, **settings)
 
-    monkeypatch.setattr(adasadmm.paths.along, "solve", interrupted)
+    monkeypatch.setattr(adasadmm.paths.along, "solve_quietly", interrupted)
     model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3, solver="alm")
     with pytest.raises(KeyboardInterrupt) as raised:
         model.fit(X, y)
@@ -433,6 +527,15 @@ def test_degrees_of_freedom_of_known_fits():
     few = X[:4] - X[:4].mean(axis=0)
     hat = few @ np.linalg.solve(few.T @ few + 4 * 0.3 * np.eye(6), few.T)
     assert wide.df_ == pytest.approx(1.0 + np.trace(hat), rel=1e-6)
+
+
+def test_a_ridge_of_the_differences_counts_where_they_are_0_too():
+    X, nu, A = regression(2, 40, 6)[0], 0.1, graphs.difference(6)
+    problem = Problem(X, np.zeros(40), loss=Squared(), penalty=L2Squared(nu), A=A)
+    gram, bent = X.T @ X, 40 * nu * (A.T @ A).toarray()
+    shrunk = np.trace(np.linalg.solve(gram + bent, gram))
+    assert degrees_of_freedom(problem, np.zeros(6))[0] == pytest.approx(shrunk)
+    assert degrees_of_freedom(problem, np.zeros(6), refitted=True)[0] == pytest.approx(6)
 
 
 def test_degrees_of_freedom_of_signals_count_pieces():

@@ -33,7 +33,7 @@ from adasadmm.penalties import (
     Zero,
 )
 
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+pytestmark = [pytest.mark.kernels, pytest.mark.filterwarnings("error::RuntimeWarning")]
 
 
 # --- value and prox --------------------------------------------------------------------------------------------------

@@ -44,8 +44,8 @@ def test_class_weights_count_in_both_places(data):
     np.testing.assert_allclose(loaded.coef_, streamed.coef_, atol=1e-4)
 
 
-def test_rows_that_do_not_fit_are_streamed_for_two_epochs_without_a_warning(data, monkeypatch):
-    monkeypatch.setattr(_rows, "SHARE", 1e-12)
+def test_rows_that_do_not_fit_are_streamed_for_two_epochs_without_a_warning(data, limits):
+    limits(share_of_memory=1e-12)
     model = GraphGuidedClassifier("chain", random_state=0).fit(source_of(*data))
     assert model.n_iter_ == 2 and type(model.solver_).__name__ == "AdaSADMM"
     assert "rows: streamed, because they would take 29.3 KiB, more than" in model.summary()

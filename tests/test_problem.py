@@ -1,5 +1,6 @@
 """A problem and its variants: what is cached is never stale, and what stays valid is not computed twice."""
 
+import dataclasses
 import doctest
 import functools
 
@@ -65,7 +66,7 @@ def known(case):
             *case.column_sizes,
             *bounds_of(case),  # in `of_coordinates`
             inverse,
-            case.last_X_transposed.of(np.ones(N)),
+            case.last_X_transposed.of(np.ones(case.n)),
             *of_B,
             *of_split,
         ),
@@ -212,6 +213,9 @@ def test_the_best_dual_value_of_a_run():
     later = record.find(case, 4, lambda: compute(bad))
     assert calls == [good, bad]
     assert later == duality.with_dual(case, bad, good.dual) and record.best == good.dual > bad.dual
+    record.find(case, 5, lambda: dataclasses.replace(bad, dual=np.nan))
+    assert record.best == good.dual  # the dual value of an iterate may be NaN
+    assert record.find(case, 4, lambda: bad) == later
     record.forget()
     assert record.find(case, 4, lambda: compute(bad)) == later and len(calls) == 3
     record.reset()

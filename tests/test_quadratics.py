@@ -5,8 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from adasadmm import L1, SADMM, AdaSADMM, Hinge, Problem, graphs, solve
-from adasadmm.linalg import elimination, quadratics
+from adasadmm.linalg import quadratics
 from adasadmm.linalg.matrices import as_csr
+
+pytestmark = pytest.mark.kernels
 
 RNG = np.random.default_rng(3)
 
@@ -44,9 +46,9 @@ def systems(A, ridge=0.3, steps=12):
 
 @pytest.mark.parametrize("name", MATRICES)
 @pytest.mark.parametrize("way", ["each step", "old factor", "iterated"])
-def test_every_way_solves_the_system(name, way, monkeypatch):
+def test_every_way_solves_the_system(name, way, limits):
     if way == "iterated":
-        monkeypatch.setattr(elimination, "MOST", -1)
+        limits(entries_of_an_exact_w_step=-1)
     Q, dense, walk = systems(MATRICES[name])
     if way == "old factor" and isinstance(Q, quadratics.Eliminated):
         Q = Q._replace(price=1e9)
@@ -75,8 +77,8 @@ def test_a_chain_is_tridiagonal_and_a_star_does_not_fill_in():
         assert len(Q.factor.row) == d - 1 and len(Q.factor.target) == 0
 
 
-def test_a_graph_that_fills_in_too_much_is_not_eliminated(monkeypatch):
-    monkeypatch.setattr(elimination, "MOST", 50)
+def test_a_graph_that_fills_in_too_much_is_not_eliminated(limits):
+    limits(entries_of_an_exact_w_step=50)
     assert isinstance(systems(MATRICES["clique"])[0], quadratics.Iterated)
 
 

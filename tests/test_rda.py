@@ -23,6 +23,8 @@ from adasadmm import (
     sources,
 )
 
+pytestmark = pytest.mark.kernels
+
 RNG = np.random.default_rng(5)
 N, D = 40, 6
 X = RNG.normal(size=(N, D))

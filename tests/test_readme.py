@@ -14,6 +14,7 @@ pytestmark = pytest.mark.compiled  # too slow without the compiler
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
+SLOW = ("distributed.md", "estimators.md", "theory.md")  # they compile for workers, for many models, for many solvers
 
 
 def blocks(page):
@@ -21,11 +22,15 @@ def blocks(page):
     return re.findall(r"^```(python|sh)\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-def shown(pages, marks=()):
-    return [pytest.param(page, id=page.name, marks=marks) for page in pages if page.exists() and blocks(page)]
+def shown(pages, slow=SLOW):
+    return [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in slow else [])
+        for page in pages
+        if page.exists() and blocks(page)
+    ]
 
 
-@pytest.mark.parametrize("page", [*shown(PAGES), *shown(GUIDE, pytest.mark.slow)])
+@pytest.mark.parametrize("page", [*shown(PAGES), *shown(GUIDE, [page.name for page in GUIDE])])
 def test_what_a_page_shows_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}

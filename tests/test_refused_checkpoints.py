@@ -3,6 +3,7 @@
 import doctest
 import errno
 import hashlib
+import io
 import os
 import pathlib
 import resource
@@ -107,6 +108,20 @@ def test_a_forged_checkpoint_is_refused_without_pickle(content, two, tmp_path):
         f"adasadmm checkpoint {checkpoints.FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode() + body
     )
     with pytest.raises(CheckpointError, match="is not a valid checkpoint"):
+        resumed(two)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["w", "theta", "w_sum", "metric.squares", "eta"])
+def test_a_forged_checkpoint_whose_state_is_not_finite_is_refused(name, value, two):
+    with np.load(io.BytesIO(two[-1].read_bytes().partition(b"\n")[2])) as stored:
+        members = {key: stored[key].copy() for key in stored.files}
+    members[f"state.{name}"][0] = value
+    body = io.BytesIO()
+    np.savez(body, **members)
+    digest = hashlib.sha256(body.getvalue()).hexdigest()
+    two[-1].write_bytes(f"adasadmm checkpoint {checkpoints.FORMAT} {digest}\n".encode() + body.getvalue())
+    with pytest.raises(CheckpointError, match=f"does not fit the run: {name} must be finite, got {value}"):
         resumed(two)
 
 

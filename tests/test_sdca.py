@@ -9,6 +9,8 @@ from adasadmm.certificates import duality
 from adasadmm.linalg.matrices import WithIntercept, as_rows
 from adasadmm.solvers import Iterations, Point
 
+pytestmark = pytest.mark.kernels
+
 N, D = 60, 25
 RNG = np.random.default_rng(0)
 X = sp.random_array((N, D), density=0.3, format="csr", rng=0)

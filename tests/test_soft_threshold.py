@@ -9,6 +9,7 @@ from adasadmm import (
     L1,
     AlternatingChains,
     ChainDP,
+    Checkpoint,
     DualGradient,
     Huber,
     Problem,
@@ -19,6 +20,7 @@ from adasadmm import (
     graphs,
     solve,
 )
+from adasadmm.solvers import Iterations
 
 rng = np.random.default_rng(0)
 EDGES = {
@@ -76,12 +78,31 @@ def test_where_it_is_not_exact_it_refuses(more, reason):
         solve(Problem(**settings("graph")), SoftThreshold())
 
 
-def test_a_run_goes_on_from_its_state():
-    problem = Problem(**settings("grid"))
-    run = solve(problem, SoftThreshold(AlternatingChains()), epochs=1, tol=0.0).run
+@pytest.mark.parametrize("name", EDGES)
+def test_a_run_goes_on_from_its_state(name):
+    problem = Problem(**settings(name))
+    run = solve(problem, SoftThreshold(EDGES[name][1]), epochs=1, tol=0.0).run
     fork = run.fork(problem)
     np.testing.assert_array_equal(fork.point.w, run.point.w)
     assert fork.certify().dual == run.certify().dual
+    state, before = run.state(), run.point.w.copy()
+    again = run.fork(problem.with_strength(0.5))
+    again.advance(Iterations(2))
+    again.restore(state)
+    np.testing.assert_array_equal(again.point.w, before)
+    for each in (run, again.fork(problem)):
+        each.restore(state)
+        each.advance(Iterations(1))
+    np.testing.assert_array_equal(run.point.w, each.point.w)
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_a_checkpoint_of_a_run_is_resumed(tmp_path, epochs):
+    problem, kept = Problem(**settings("chain")), Checkpoint(tmp_path / "kept")
+    settings_of_run = {"epochs": epochs, "tol": 0.0, "checkpoint": kept}
+    whole = solve(problem, SoftThreshold(), **settings_of_run, callback=lambda snapshot: True)
+    resumed = solve(problem, SoftThreshold(), **settings_of_run, resume=True)
+    np.testing.assert_array_equal(whole.w, resumed.w)
 
 
 def test_estimators_choose_it_and_images_have_a_background_of_zeros():

@@ -6,6 +6,7 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -15,13 +16,19 @@ from adasadmm import (
     GraphGuidedClassifier,
     GraphGuidedClassifierCV,
     GraphGuidedRegressor,
+    Problem,
     StructuredClassifier,
+    StructuredClassifierCV,
+    TermsClassifierCV,
     TotalVariationDenoiser,
     TrendFilter,
+    graphs,
     load_model,
+    path,
     penalties,
     save_model,
     sources,
+    terms,
 )
 from adasadmm.cli import main
 from adasadmm.losses import Multinomial
@@ -88,6 +95,32 @@ def test_two_classes_have_one_score_as_in_scikit_learn(flowers, tmp_path):
     assert main(["predict", str(tmp_path / "m.skops"), str(tmp_path / "rows.csv"), "--out", str(tmp_path / "p")]) == 0
     lines = [line.split(",") for line in (tmp_path / "p").read_text().splitlines()]
     assert lines[0] == ["prediction", "score_yes"] and {len(line) for line in lines} == {2}
+
+
+SEARCHES = {
+    "graph": (GraphGuidedClassifierCV("chain"), graphs.difference(4)),
+    "structure": (StructuredClassifierCV("chain"), graphs.difference(4)),
+    "terms": (TermsClassifierCV([terms.linear(list("abcd"))]), np.eye(4)),
+}
+
+
+@pytest.mark.parametrize("search, A", SEARCHES.values(), ids=SEARCHES)
+def test_a_search_with_a_softmax_of_two_classes_is_that_of_their_score(flowers, search, A):
+    """With w for one class and -w for the other, the strengths of both losses are those of the score 2 w."""
+    X, y = pd.DataFrame(flowers[0], columns=list("abcd")), flowers[1] == "virginica"
+    search = clone(search).set_params(eps=0.03, cv=3, tol=1e-9, scoring="neg_log_loss")
+    softmax = clone(search).set_params(loss="multinomial", alphas=5, l2s=[0.02]).fit(X, y)
+    binary = clone(search).set_params(loss="logistic", alphas=softmax.alphas_, l2s=[0.01]).fit(X, y)
+    np.testing.assert_allclose(softmax.cv_scores_, binary.cv_scores_, atol=1e-4)
+    np.testing.assert_allclose(np.diff(softmax.coef_path_, axis=0), binary.coef_path_, atol=2e-3)
+    assert softmax.alpha_ == binary.alpha_
+    np.testing.assert_allclose(A @ softmax.coef_path_[:, 0].T, 0.0, atol=1e-12)  # at alpha_max
+
+
+def test_a_path_of_a_softmax_of_two_classes_is_certified(flowers):
+    X, y = flowers[0], (flowers[1] == "virginica").astype(float)
+    problem = Problem(X, y, loss=Multinomial(), penalty=penalties.L1(1.0), A=graphs.difference(4), gamma=0.01)
+    assert all(result.certificate.relative_gap <= 1e-6 for result in path(problem, [0.3, 0.1, 0.01], tol=1e-6))
 
 
 def test_small_probabilities_of_two_classes_are_not_rounded_to_0(flowers):

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from row_files import BLOCK, D, N, gathered, problem_of, rows_and_labels, svmlight_bytes, table_of, write_text
+from sklearn.exceptions import ConvergenceWarning
 
 from adasadmm import (
     ADMM,
+    ALM,
     SADMM,
     AdaSADMM,
     GraphGuidedClassifier,
@@ -26,7 +28,7 @@ from adasadmm import (
 from adasadmm.linalg.matrices import plain
 from adasadmm.sources import SourceError
 
-pytestmark = pytest.mark.compiled  # too slow without the compiler
+pytestmark = [pytest.mark.kernels, pytest.mark.compiled]  # too slow without the compiler
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +163,7 @@ def test_the_certificate_of_a_source_with_an_intercept_is_a_true_bound(loss, dat
     A = sp.csr_array(np.hstack([graphs.incidence(graphs.chain(D)).toarray(), np.zeros((D - 1, 1))]))
     settings = {"A": A, "gamma": np.append(np.full(D, 1e-2), 0.0), "loss": loss}
     problem = problem_of(source, **settings)
-    best = solve(problem_of(np.hstack([X, np.ones((N, 1))]), y, **settings), ADMM(), tol=1e-8).certificate
+    best = solve(problem_of(np.hstack([X, np.ones((N, 1))]), y, **settings), ALM(), tol=1e-8).certificate
     quick = solve(problem, AdaSADMM(average="step-weighted"), epochs=5).certificate
     assert -np.inf < quick.dual <= best.primal * (1 + 1e-12)
     exact = solve(problem, ADMM(), tol=1e-3).certificate
@@ -270,8 +272,9 @@ def test_labels_of_a_source_may_be_texts_and_several_and_weighted(data, tmp_path
     y = np.array(["low", "middle", "top"])[np.digitize(X[:, 0], [-1.0, 0.5])]
     pq.write_table(table_of(X, y), tmp_path / "a.parquet", row_group_size=200)
     settings = {"shuffle": False, "max_iter": 2, "class_weight": "balanced", **SETTINGS, "solver": "admm"}
-    memory = GraphGuidedClassifier("knn", **settings).fit(X, y)
-    source = GraphGuidedClassifier("knn", **settings).fit(sources.parquet(tmp_path))
+    with pytest.warns(ConvergenceWarning, match="raise max_iter, which is 2"):
+        memory = GraphGuidedClassifier("knn", **settings).fit(X, y)
+        source = GraphGuidedClassifier("knn", **settings).fit(sources.parquet(tmp_path))
     assert source.classes_.tolist() == ["low", "middle", "top"]
     assert source.feature_names_in_.tolist() == [f"x{j}" for j in range(D)]
     np.testing.assert_array_equal(source.graph_, memory.graph_)
@@ -309,13 +312,13 @@ def test_a_regression_from_a_source_is_that_of_memory(data):
     np.testing.assert_allclose(auto.coef_, memory.coef_, atol=0.2)
 
 
-def test_a_source_without_two_classes_and_wrong_uses_of_fit_are_clear_errors(data, monkeypatch):
+def test_a_source_without_two_classes_and_wrong_uses_of_fit_are_clear_errors(data, limits):
     X, y = data
     with pytest.raises(SourceError, match=r"needs at least 2 classes, .* has one only: 1"):
         GraphGuidedClassifier("chain").fit(sources.arrays(X, np.ones(N)))
     with pytest.raises(ValueError, match="must be None if X is a source"):
         GraphGuidedClassifier("chain").fit(sources.arrays(X, y), y)
-    monkeypatch.setattr("adasadmm.estimators._rows.SHARE", 1e-12)
+    limits(share_of_memory=1e-12)
     with pytest.raises(
         ValueError, match="cross-validation keeps them in memory, at most 0 bytes: choose alpha on a sample"
     ):

@@ -8,11 +8,14 @@ import pytest
 import scipy.sparse as sp
 
 from adasadmm.linalg import systems
+from adasadmm.linalg.banded_system import BandedSystem, bands_of
 from adasadmm.linalg.coupling import Groups
 from adasadmm.linalg.dense_systems import DenseSystem, RowSpace
-from adasadmm.linalg.gram_factor import gram_pattern
 from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows, plain, to_scipy
+from adasadmm.linalg.sparse_factor import GramFactor, gram_pattern
 from adasadmm.linalg.sparse_systems import Bordered, ConjugateGradients, EdgeSpace, SparseSystem
+
+pytestmark = pytest.mark.kernels
 
 
 def chain(d):
@@ -68,6 +71,8 @@ def every_system(X, A):
         if (np.diff(X.indptr) <= 1).all():
             transposed = as_csr(to_scipy(A).T.tocsr(), "A")
             found.append(EdgeSpace(X, A, transposed, gram_pattern([transposed], np.inf)))
+            if bands := bands_of(A):
+                found.append(BandedSystem(X, A, bands))
     return found
 
 
@@ -125,7 +130,7 @@ def coupled_matrix(X, A, rows, edges, ridge, groups, bends):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("widest", [0, 100])
 @pytest.mark.parametrize("shape", [(12, 40), (60, 30)])
-def test_groups_of_rows_may_be_coupled(structure, kind, intercept, widest, shape, monkeypatch):
+def test_groups_of_rows_may_be_coupled(structure, kind, intercept, widest, shape, limits):
     n, d = shape
     random = np.random.default_rng(2)
     X, A = rows_of(kind, n, d), as_csr(structure(d), "A")
@@ -133,10 +138,10 @@ def test_groups_of_rows_may_be_coupled(structure, kind, intercept, widest, shape
         X, A = WithIntercept(X), as_csr(sp.hstack([to_scipy(A), sp.csr_array((A.shape[0], 1))]), "A")
     m = A.shape[0]
     groups = np.array_split(random.permutation(m)[: m - 3], 6)
-    monkeypatch.setattr(systems, "WIDEST", widest)
-    monkeypatch.setattr(systems, "CHEAP", 0.0)
+    limits(columns_of_a_sparse_group=widest)
+    limits(flops_of_a_cheap_factor=0.0)
     for most_dense in (0, 2000):
-        monkeypatch.setattr(systems, "DENSE_FEATURES", most_dense)
+        limits(features_of_a_dense_factor=most_dense)
         system = systems.system_for(X, A, Groups.of(groups))
         for _ in range(2):
             rows, edges, bends = (random.uniform(0.5, 2.0, size) for size in (X.shape[0], m, m))
@@ -202,7 +207,7 @@ def test_trends_with_strong_weights_are_accurate(seed):
     rows, edges, ridge = np.full(d, 1.0 / d), 10.0 ** random.uniform(-8.0, 14.0, d - 2), np.zeros(d)
     rhs = random.standard_normal(d)
     system = systems.system_for(X, A)
-    assert system.name == "t-space"
+    assert system.name == "banded"
     system.factor(rows, edges, ridge)
     M = exact_matrix([(plain(X).toarray(), rows), (to_scipy(A).toarray(), edges)], ridge)
     expected = exact_solution(M, rhs)
@@ -265,8 +270,8 @@ D = 20_000
 @pytest.mark.parametrize(
     "kind, n, graph, name",
     [
-        ("diagonal", D, chain, "sparse"),
-        ("diagonal", D, trend, "t-space"),
+        ("diagonal", D, chain, "banded"),
+        ("diagonal", D, trend, "banded"),
         ("diagonal", D, grid, "sparse"),
         ("dense", 20, random_graph, "n-space"),
         ("text", 3000, chain, "conjugate gradients"),
@@ -302,3 +307,83 @@ def test_no_row_needs_to_have_a_weight(kind):
     for system in every_system(X, A):
         system.factor(rows, edges, ridge)
         assert system.solve(rhs, 1e-12) == pytest.approx(exact, abs=1e-9), system.name
+
+
+# --- sparse factors --------------------------------------------------------------------------------------------------
+
+
+def edges_of(ends, d):
+    m = len(ends)
+    signs = np.tile([1.0, -1.0], m)
+    return as_csr(sp.csr_array((signs, (np.repeat(np.arange(m), 2), np.ravel(ends))), (m, d)), "A")
+
+
+@pytest.mark.parametrize("tree", ["chain", "star", "two hubs", "random", "forest"])
+def test_trees_have_no_fill_in(tree):
+    """A hub with very many neighbours is no exception."""
+    d, random = 3000, np.random.default_rng(0)
+    child = np.arange(1, d)
+    parent = {
+        "chain": child - 1,
+        "star": np.zeros(d - 1, int),
+        "two hubs": np.where(child == 1, 0, child % 2),
+        "random": random.integers(0, child),
+        "forest": child - 1,
+    }[tree]
+    kept = child % 10 > 0 if tree == "forest" else child > 0
+    pattern = gram_pattern([edges_of(np.stack([child, parent], axis=1)[kept], d)], np.inf)
+    assert pattern.nnz == d + np.count_nonzero(kept)
+    assert sorted(pattern.order) == list(range(d))
+
+
+def test_a_factor_beyond_the_limit_is_refused():
+    A = as_csr(grid(900), "A")
+    nnz = gram_pattern([A], np.inf).nnz
+    assert nnz < 900 * 60  # a band would have 30 rows below each diagonal entry and as many steps
+    assert gram_pattern([A], nnz).nnz == nnz
+    assert gram_pattern([A], nnz - 1) is None
+    assert gram_pattern([A], nnz / 20) is None  # by a rough order alone
+
+
+@pytest.mark.parametrize("d", [0, 1, 2])
+def test_a_factor_of_hardly_anything(d):
+    A = as_csr(sp.csr_array((0, d)), "A")
+    factor = GramFactor([A], gram_pattern([A], np.inf))
+    factor.factor([np.empty(0)], np.full(d, 4.0))
+    np.testing.assert_array_equal(factor.solve(np.ones(d)), np.full(d, 0.25))
+
+
+@pytest.mark.parametrize("graph", ["grid", "random", "trend", "fused and sparse"])
+@pytest.mark.parametrize("count", [0, 1, 70])
+def test_half_a_solution_gives_the_inner_products(graph, count):
+    random, d = np.random.default_rng(0), 49
+    A, ridge, rows = as_csr(GRAPHS[graph](d), "A"), random.uniform(0.1, 1.0, d), random.standard_normal((count, d))
+    weights = 10.0 ** random.uniform(-3.0, 3.0, A.shape[0])
+    factor = GramFactor([A], gram_pattern([A], np.inf))
+    for _ in range(2):  # the second factor overwrites the first one
+        factor.factor([weights], ridge)
+        half = factor.half_solve(rows)
+        M = matrix_of(as_rows(sp.csr_array((0, d))), A, np.empty(0), weights, ridge)
+        np.testing.assert_allclose(half.T @ half, rows @ np.linalg.solve(M, rows.T), rtol=1e-8, atol=1e-8)
+        weights = weights[::-1].copy()
+
+
+@pytest.mark.parametrize("graph", ["random", "trend"])
+def test_dense_columns_are_factored_in_blocks(graph, limits):
+    """With or without pivots from row sums; with them, each entry is accurate for weights of any size."""
+    random, d = np.random.default_rng(0), 150
+    A = as_csr(GRAPHS["trend"](d) if graph == "trend" else two_thirds(d), "A")
+    decades = 8.0 if graph == "random" else 1.0
+    weights, ridge = 10.0 ** random.uniform(-decades, decades, A.shape[0]), random.uniform(0.1, 1.0, d)
+    rhs, found = random.uniform(0.0, 1.0, d), []
+    for least in (1, d + 1):
+        limits(dense_last_columns_for_blas=least)
+        factor = GramFactor([A], gram_pattern([A], np.inf))
+        factor.factor([weights], ridge)
+        found.append(factor.solve(rhs))
+    np.testing.assert_allclose(*found, rtol=1e-12 if graph == "random" else 1e-9)
+
+
+def two_thirds(d):
+    """A graph with two thirds of all edges."""
+    return to_scipy(edges_of(np.array([[i, j] for i in range(d) for j in range(i) if (i + j) % 3]), d))

@@ -144,6 +144,9 @@ def test_parameters_of_terms(model):
     assert model.terms[0].bins == 12 and other.get_params()["age__bins"] == 5
     with pytest.raises(ValueError, match="no term 'brand'"):
         other.set_params(brand__base="x")
+    with pytest.raises(ValueError, match=r"the term 'age' has no parameter 'nonsense'; its parameters are .*'bins'"):
+        other.set_params(age__nonsense=1)
+    assert other.terms[0].bins == 5
 
 
 def test_classes(table):
@@ -222,7 +225,7 @@ def test_monotone(table, claims, direction):
     term = terms.ordered("age", bins=12, monotone=direction, base="> 74")
     with pytest.raises(ValueError, match="not a level"):
         TermsRegressor([term]).fit(table, claims)
-    model = TermsRegressor([terms.ordered("age", monotone=direction)], alpha=1e-4).fit(table, claims)
+    model = TermsRegressor([terms.ordered("age", monotone=direction)], alpha=0.01).fit(table, claims)
     steps = np.diff(model.coef_table()["coefficient"])
     assert (steps >= 0.0).all() if direction == "increasing" else (steps <= 0.0).all()
     assert steps.any() == (direction == "decreasing")
@@ -322,6 +325,34 @@ def test_edges_from_a_file(tmp_path):
     rows = pd.DataFrame({"zip": [1, 2, 3] * 30, "y": [0.0, 0.0, 1.0] * 30})
     model = TermsRegressor([terms.spatial("zip", edges=tmp_path / "borders.csv")], alpha=0.01).fit(rows, rows["y"])
     assert model.groups_["zip"].tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("levels", [["01", "02", "1_000"], ["1", "01", "nan"], ["é", "ü", "1e3"]], ids=str)
+def test_text_in_a_file_of_edges_stays_text_if_the_column_holds_text(levels, tmp_path):
+    first, second, third = levels
+    (tmp_path / "borders.csv").write_text(f"one,other\n{first},{second}\n{second}, {third}\n", encoding="utf-8-sig")
+    rows = pd.DataFrame({"zip": levels * 30, "y": [0.0, 0.0, 1.0] * 30})
+    model = TermsRegressor([terms.spatial("zip", edges=tmp_path / "borders.csv")], alpha=0.01).fit(rows, rows["y"])
+    group = dict(zip(model.levels_["zip"], model.groups_["zip"], strict=True))
+    assert set(group) == set(levels) and group[first] == group[second] != group[third]
+
+
+def test_a_file_of_edges_is_read_once_per_fit_and_as_utf_8(tmp_path, monkeypatch):
+    path, opened = tmp_path / "borders.csv", []
+    path.write_text("one,other\nNîmes,Orléans\n", encoding="utf-8")
+    rows = pd.DataFrame({"town": ["Nîmes", "Orléans"] * 30, "y": [0.0, 1.0] * 30})
+
+    def spy(file, *arguments, **settings):
+        if str(file) == str(path):
+            opened.append(settings["encoding"])
+        return open(file, *arguments, **settings)
+
+    monkeypatch.setattr("adasadmm.terms._edges.open", spy, raising=False)
+    TermsRegressor([terms.spatial("town", edges=path)], alpha=0.01).fit(rows, rows["y"])
+    assert opened == ["utf-8-sig"]
+    path.write_bytes(b"one,other\nN\xeemes,Orl\xe9ans\n")
+    with pytest.raises(ValueError, match=r"borders\.csv' is not CSV in UTF-8"):
+        TermsRegressor([terms.spatial("town", edges=path)]).fit(rows, rows["y"])
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------

@@ -43,8 +43,8 @@ def test_threads_that_overlap_give_back_what_was_before():
 
 
 @pytest.fixture
-def many_pieces(monkeypatch):
-    monkeypatch.setattr(products, "WORTH_THREADS", 0)
+def many_pieces(monkeypatch, limits):
+    limits(work_of_a_thread=0)
     yield monkeypatch
     _threads._pool.cache_clear()
 
@@ -105,7 +105,7 @@ def test_a_forked_child_makes_threads_of_its_own(many_pieces):
 # --- fits side by side -----------------------------------------------------------------------------------------------
 
 DATA = np.random.default_rng(1).normal(size=(300, 6))
-LABELS = np.digitize(DATA[:, 0], [-0.5, 0.5])
+LABELS = np.argmax(DATA[:, :3], axis=1)
 MODELS = [
     GraphGuidedClassifier("chain", random_state=0),
     GraphGuidedClassifier("chain", solver="ada-diag", random_state=0, max_iter=5),

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
-from adasadmm import ADMM, L1, Quantile, TrendFilter, load_model, save_model
+from adasadmm import ADMM, L1, Quantile, TrendFilter, TrendFilterCV, load_model, save_model
 from adasadmm.estimators._curves import Curve
 from adasadmm.registry import LOSSES
 
@@ -282,5 +282,20 @@ def test_a_given_solver_is_used():
     assert isinstance(model.solver_, ADMM) and model.objective_ == pytest.approx(value, rel=1e-5)
     loose = TrendFilter(0, alpha=0.02, solver="ada-diag").fit(t, y)
     assert 1 <= loose.n_pieces_ <= 20
-    with pytest.warns(ConvergenceWarning, match="above tol=0: raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="above tol=0: raise max_iter, which is 2, or tol"):
         TrendFilter(1, alpha=0.02, loss="logistic", l2=0.1, tol=0.0, max_iter=2).fit(t, y > 0)
+
+
+@pytest.mark.parametrize("selection", ["cv", "bic"])
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_the_curves_of_a_path_are_those_of_single_fits_also_at_times_without_a_target(order, selection):
+    t = np.arange(40.0) ** 1.1
+    y = np.sin(t / 5.0) + 50.0
+    y[[0, 7, 8, 30, 39]] = np.nan
+    search = TrendFilterCV(order, alphas=4, eps=1e-3, selection=selection, tol=1e-9).fit(t, y)
+    assert search.coef_path_.shape == (1, 4, 40) and len(search.times_) == 40
+    np.testing.assert_array_equal(search.coef_path_[0][list(search.alphas_).index(search.alpha_)], search.coef_)
+    for alpha, coef in zip(search.alphas_, search.coef_path_[0], strict=True):
+        alone = TrendFilter(order, alpha, tol=1e-9).fit(t, y)
+        np.testing.assert_array_equal(alone.times_, search.times_)
+        np.testing.assert_allclose(coef, alone.coef_, rtol=1e-4)

@@ -124,7 +124,7 @@ def test_workers_hold_out_the_same_rows(rows):
     from adasadmm import distributed
 
     X, y, weight = rows
-    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client:
         spread = distributed.spread(sources.arrays(X, y, weight, block_rows=97), client=client)
         model = GraphGuidedRegressor("chain", solver="admm", tol=1e-7, validation_fraction=0.25).fit(spread)
         once = GraphGuidedRegressor("chain", solver="ada-diag", max_iter=1, validation_fraction=0.25).fit(spread)

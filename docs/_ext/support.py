@@ -29,7 +29,7 @@ ROWS = np.arange(24.0).reshape(6, 4) % 5 - 2
 DESIGNS = {"dense": ROWS, "sparse": sp.csr_array(ROWS), "diagonal": sp.eye_array(4, format="csr")}
 YES, NO = "yes", ""
 ESTIMATORS = ("GraphGuided", "Structured", "Terms", "NetworkLasso", "TrendFilter", "TotalVariationDenoiser")
-PARAMETERS = "l1_ratio positive bounds constraints joint missing weights refit validation_fraction".split()
+PARAMETERS = "l1_ratio positive bounds constraints joint missing weights refit validation_fraction class_weight".split()
 
 
 def fits(solver, loss, penalty, design):
@@ -54,10 +54,10 @@ def by_estimator():
     for family in ESTIMATORS:
         names = [name for name in (family, f"{family}Regressor", f"{family}Classifier") if hasattr(adasadmm, name)]
         known = {key for name in names for key in inspect.signature(getattr(adasadmm, name)).parameters}
-        chosen = hasattr(adasadmm, f"{names[0]}CV")
-        facts = [*(name in known for name in PARAMETERS), chosen]
+        streams = all(hasattr(cls.__new__(cls), "partial_fit") for cls in (getattr(adasadmm, name) for name in names))
+        facts = [*(name in known for name in PARAMETERS), streams, hasattr(adasadmm, f"{names[0]}CV")]
         lines.append([", ".join(f"`{name}`" for name in names), *(YES if fact else NO for fact in facts)])
-    return _table(["estimator", *(f"`{name}`" for name in PARAMETERS), "class with `CV`"], lines)
+    return _table(["estimator", *(f"`{name}`" for name in PARAMETERS), "`partial_fit`", "class with `CV`"], lines)
 
 
 def by_loss():

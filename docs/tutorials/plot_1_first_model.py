@@ -8,7 +8,7 @@ In ten minutes: install the package, fit a model, interpret it, choose its stren
 
     pip install ".[report,models]"        # in a clone of the repository
 
-You need Python 3.11 or newer, but no compiler. The first fit in a new environment takes a few seconds longer, because
+You need Python 3.11 or newer, but no compiler. The first fit in a new environment may take some seconds longer, because
 its loops are compiled; the compiled code is cached on disk.
 """
 
@@ -54,7 +54,7 @@ print(fitted.summary())
 
 # %%
 # The last line is a proven bound on the distance of the objective from its minimum. If the default, ``solver="auto"``,
-# does not reach ``tol`` (0.001), it warns.
+# does not reach ``tol`` (1e-6), it warns.
 #
 # The groups of equal coefficients consist of features that are connected by edges and have equal coefficients.
 # ``clusters_`` contains the number of the group of each feature.

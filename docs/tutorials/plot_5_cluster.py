@@ -23,7 +23,7 @@ from distributed import Client
 
 from adasadmm import GraphGuidedClassifier, distributed, sources
 
-client = Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None)
+client = Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0")
 
 rng = np.random.default_rng(0)
 truth = np.repeat([1.0, -0.5, 0.0, 0.7], 10)
@@ -63,6 +63,8 @@ print("batch ADMM: accuracy", exact.score(X_test, y_test), "- relative gap", f"{
 
 # %%
 # If there are many features, or passes are expensive, use Ada-SADMM, whose lanes are averaged sixteen times per epoch.
+# It needs rows in random order: if they are sorted by label or by time, ``fit`` warns, and the rows should be shuffled
+# before they are partitioned.
 
 model = GraphGuidedClassifier("chain", loss="logistic", alpha=0.003, solver="ada-diag", max_iter=3, random_state=0)
 model.fit(rows)

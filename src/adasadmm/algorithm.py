@@ -17,6 +17,7 @@ import numpy as np
 
 from . import averages, losses, metrics, penalties, stepsizes
 from ._core.jit import compiled, entry_or, generic, inlined, is_registered
+from .linalg import products
 from .linalg.matrices import differences
 from .linalg.quadratics import Separable
 from .linalg.rows import add_row, row_dot
@@ -226,12 +227,14 @@ def edgewise_argmin_v_and_ascend(B: Edgewise, model, beta, state):
             state.pull[j] -= change
 
 
-@compiled
-def show_v(model, beta, state):
-    """Compute v_{t+1} from w_{t+1} and from theta_t, given as ``state.theta``, where the loop does not keep v."""
-    for k in range(len(state.Aw)):
-        state.Aw[k] = row_dot(model.A, k, state.w)
-    argmin_v(NegativeIdentity(), model, beta, state)
+def show_v(model: Model, beta: float, state: State) -> None:
+    """Compute v_{t+1} from w_{t+1} and from theta_t, given as ``state.theta``, where the loop does not keep v.
+
+    The loop has B = -I there. NumPy does this for all edges at once, so that no second kernel is compiled.
+    """
+    products.product(model.A, state.w, state.Aw)
+    state.x[:] = state.Aw - model.b - state.theta / beta
+    penalties.whole_prox(model.penalty, state.x, model.tau_factor / beta, state.v)
 
 
 @generic

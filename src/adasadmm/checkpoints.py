@@ -25,6 +25,7 @@ import numpy as np
 
 from . import __version__
 from ._core.files import check_arrays, write_whole
+from ._core.states import check_values
 from .certificates.trace import Status, Trace
 from .solvers import NamedState, Run
 
@@ -33,6 +34,8 @@ __all__ = ["Checkpoint", "CheckpointError", "Keeper", "Moment", "check_same_form
 FORMAT = 2
 NAME = "checkpoint-{:08d}"
 KEPT = 2  # the last one, and the one before
+GROWING = ("history",)  # arrays of a state that have a row for each iteration
+POSITIVE = ("beta", "beta_z", "beta_now", "eta_now", "soft")  # weights and steps: they are divided by, or under a root
 
 
 class CheckpointError(ValueError):
@@ -234,7 +237,7 @@ def _packed(of: dict[str, str], moment: Moment) -> bytes:
     }
     body = io.BytesIO()
     named: Any = {f"state.{name}": array for name, array in arrays.items()}
-    np.savez(body, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **named)
+    np.savez(body, about=np.frombuffer(json.dumps(about, default=np.generic.item).encode(), np.uint8), **named)
     content = body.getvalue()
     return f"adasadmm checkpoint {FORMAT} {hashlib.sha256(content).hexdigest()}\n".encode() + content
 
@@ -286,22 +289,33 @@ def _read(body: bytes) -> tuple[dict, NamedState]:
     numbers = [*about["numbers"].values(), about["seconds"], *(number for point in about["points"] for number in point)]
     if not all(isinstance(number, (int, float)) for number in numbers):
         raise ValueError("values that are not numbers")
-    if not isinstance(about["done"], int) or about["done"] < 0:
+    if type(about["done"]) is not int or not 0 <= about["done"] < 2**62:
         raise ValueError("a count that is not a whole number >= 0")
+    if not 0.0 <= about["seconds"] < math.inf:
+        raise ValueError("a time that is not a number of seconds >= 0")
     if any(len(point) != len(Trace.columns) for point in about["points"]):
         raise ValueError("points that do not belong to a trace")
     return about, arrays | about["numbers"]
 
 
 def check_same_form(own: NamedState, kept: NamedState) -> None:
-    """Raise ``CheckpointError`` if a saved state has other names, shapes or types than the run's own."""
+    """Raise ``CheckpointError`` if a saved state cannot be that of a run: other names, shapes or types, or NaN.
+
+    ``own`` is the state of the run before its first iteration. A number that is finite there must be finite.
+    """
     if set(own) != set(kept):
         raise CheckpointError(f"the checkpoint does not fit the run: it differs in {', '.join(set(own) ^ set(kept))}")
     for name, value in own.items():
         other: Any = kept[name]
-        if isinstance(value, np.ndarray):  # a history, of two dimensions, may be longer
+        if isinstance(value, np.ndarray):
             same = isinstance(other, np.ndarray) and other.dtype == value.dtype and other.ndim == value.ndim
-            if not same or other.shape[-1:] != value.shape[-1:]:
+            if not same or other.shape[name in GROWING :] != value.shape[name in GROWING :]:
                 raise CheckpointError(f"the checkpoint holds arrays of another shape than the run: {name}")
         elif isinstance(other, np.ndarray) or isinstance(value, int) > isinstance(other, int):
             raise CheckpointError(f"the checkpoint does not fit the run: {name} is not a whole number")
+        try:
+            check_values(np.asarray(value), np.asarray(other), name)
+        except ValueError as error:
+            raise CheckpointError(f"the checkpoint does not fit the run: {error}") from None
+        if name in POSITIVE and not other > 0.0:
+            raise CheckpointError(f"the checkpoint does not fit the run: {name} must be positive, got {other}")

@@ -11,13 +11,16 @@ import functools
 import importlib
 import io
 import json
+import math
+import operator
 import os
 import pkgutil
 import zipfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,11 +29,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._core.files import MOST_EXPANSION, check_arrays, most_unpacked, write_whole
-from .certificates.trace import Trace
+from ._core.states import ModelError, is_graph, is_indices, is_numbers
+from .certificates.trace import Result, Trace
+from .estimators._base import LinearModel
+from .estimators._partial import RUNS, check_stream
 from .estimators._signals import SignalModel
 from .estimators._terms import TermsModel
-from .solvers.rda_sadmm import DualAveragingRun
-from .solvers.stochastic import StochasticRun
+from .graphs import LatentGroups
+from .penalties import GroupL2
+from .solvers import Run
+from .terms._factors import Factor
+from .terms._levels import Levels
+from .terms._numbers import Numbers
 
 __all__ = ["ModelError", "load_model", "save_model"]
 
@@ -42,14 +52,14 @@ HOMES = (
     *("losses", "penalties", "metrics", "linalg", "certificates", "solvers", "terms", "estimators"),
     *("algorithm", "averages", "stepsizes"),
 )
-RUNS = (StochasticRun, DualAveragingRun)  # partial_fit keeps one of these
 SPARSE = {sp.csr_array, sp.csc_array, sp.coo_array}  # the parameter ``graph`` may be one
 
 Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | float | bool | None
 
 
-class ModelError(ValueError):
-    """The model cannot be saved, or the file cannot be loaded; the message gives the reason."""
+REMEDY = (
+    "replace the graph by its edges and their weights: model.set_params(graph=(model.graph_, model.graph_weights_))"
+)
 
 
 def save_model(model: BaseEstimator, path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> None:
@@ -94,16 +104,20 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str], trusted: Sequ
     if not isinstance(model, BaseEstimator):
         raise ModelError(f"model must be an estimator, got {type(model).__name__}")
     check_is_fitted(model)
+    for part in _inside(model):
+        graph = getattr(part, "graph", None) if isinstance(part, BaseEstimator) else None
+        if hasattr(graph, "nodes") and hasattr(graph, "edges"):  # skops follows its nodes until the stack is full
+            raise ModelError(f"this model has a networkx graph, which cannot be saved: {REMEDY}")
     try:
         content = io.BytesIO(skops.dumps(model))
+        _check_model(model)
         unknown = set(skops.get_untrusted_types(data=content.getvalue())) - _own_types() - set(trusted)
     except Exception as error:  # skops has no common exception type
         raise ModelError(f"this model cannot be saved: {error}") from error
     if unknown:
         raise ModelError(
             f"this model contains {', '.join(sorted(unknown))}, which load_model does not trust. If the graph is a "
-            "function or a networkx graph, replace it by its edges: model.set_params(graph=model.graph_). For types of "
-            "your own give their names: trusted=[...], here and in load_model"
+            f"function, {REMEDY}. For types of your own give their names: trusted=[...], here and in load_model"
         )
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr(MEMBER, json.dumps({"format": FORMAT, "adasadmm": __version__}))
@@ -158,6 +172,11 @@ def load_model(
     try:
         _check_archive(data, most_unpacked(len(data), most_expansion))
         model = skops.loads(_renewed(data), trusted=sorted(_own_types() | set(trusted)))
+        if not isinstance(model, BaseEstimator):
+            raise ModelError(f"contains an object of type {type(model).__name__}, not a model")
+        _renew_runs(model)
+        check_is_fitted(model)
+        _check_model(model)
     except ModelError as error:
         raise ModelError(f"{path} {error}") from None
     except _exceptions().UntrustedTypesFoundException as error:
@@ -166,34 +185,163 @@ def load_model(
             "wrote the file"
         ) from None
     except Exception as error:  # zipfile, json, NumPy and skops raise all kinds of errors for a damaged archive
-        raise ModelError(f"{path} is damaged or not a model: {type(error).__name__}: {error}") from error
-    if not isinstance(model, BaseEstimator):
-        raise ModelError(f"{path} contains an object of type {type(model).__name__}, not a model")
-    for part in (model, *(step for _, step in getattr(model, "steps", ()))):
-        if not type(part).__module__.startswith(f"{__package__}."):
-            continue
-        _renew_runs(part)
-        if not _is_consistent(part):
-            raise ModelError(f"{path} is damaged: the shapes of coefficients, classes and features do not match")
+        reason = error if type(error) is ValueError else f"{type(error).__name__}: {error}"
+        raise ModelError(f"{path} is damaged or not a model: {reason}") from error
+    for part in _inside(model):
+        if isinstance(part, Run):
+            part.from_file = True  # `partial_fit` compares it with a new run before it continues
     return model
 
 
-def _is_consistent(model: BaseEstimator) -> bool:
-    """Whether coefficients and intercepts are floats whose shapes match the numbers of features and classes."""
-    if isinstance(model, SignalModel):
-        return model._is_consistent()
+# --- what a file may contain -----------------------------------------------------------------------------------------
+
+
+def _check_model(model: BaseEstimator) -> None:
+    """Raise an exception if the fitted state of a model, or of a part of it, is impossible.
+
+    A file sets fields without the checks of constructors, and neither compiled code nor SciPy's checks indices. So
+    every array that a prediction or a later fit uses is checked for its type, its shape, its range and for NaN.
+    """
+    for part in _inside(model):
+        for kind, is_possible, what in CHECKS:
+            if isinstance(part, kind) and not is_possible(part):
+                raise ValueError(f"{what} of {type(part).__name__} do not match, or are not finite numbers")
+
+
+def _inside(whole: object) -> Iterator[Any]:
+    """The objects that a model consists of, each of them once."""
+    seen, waiting = set[int](), [whole]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        if isinstance(part, dict):
+            waiting += part.values()
+        elif isinstance(part, (list, tuple, set, frozenset)):
+            waiting += part
+        elif isinstance(part, np.ndarray) and part.dtype == object:
+            waiting += part.ravel().tolist()
+        elif hasattr(part, "__dict__") and not callable(part):
+            waiting += vars(part).values()
+
+
+def _is_estimator(model: BaseEstimator) -> bool:
+    """Whether an estimator is possible; those of scikit-learn, and those that are not fitted, are not checked."""
+    if not type(model).__module__.startswith(f"{__package__}.") or not any(name.endswith("_") for name in vars(model)):
+        return True
+    model._validate_params()
+    if getattr(model, "_run", None) is not None:
+        check_stream(model)
+    return model._is_consistent() if isinstance(model, SignalModel) else _is_consistent(model)
+
+
+def _is_consistent(model: LinearModel) -> bool:
+    """Whether the fitted arrays are finite, and their shapes match the numbers of features, classes and edges."""
     features = model._design.width if isinstance(model, TermsModel) else model.n_features_in_
-    classes = getattr(model, "classes_", None)
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = (features,), ()
-    responses = getattr(model, "_outputs", None)
+    responses, classes = getattr(model, "_outputs", None), getattr(model, "classes_", None)
     if responses is not None:
         shapes = (responses, features), (responses,)
     if classes is not None:
-        is_softmax = np.shape(model.coef_)[:1] == (len(classes),)  # which has two functions for two classes
+        is_softmax = np.shape(model._dense_coef())[:1] == (len(classes),)  # which has two functions for two classes
         rows = 1 if len(classes) == 2 and not is_softmax else len(classes)
         shapes = (rows, features), (rows,)
-    found = [np.asarray(part) for part in (model.coef_, model.intercept_)]
-    return all(part.dtype.kind == "f" for part in found) and tuple(part.shape for part in found) == shapes
+        if type(classes) is not np.ndarray or len(classes) < 2 or not np.array_equal(np.unique(classes), classes):
+            return False
+    pairs = [(model._dense_coef(), model.intercept_)]
+    if hasattr(model, "coef_penalized_"):
+        pairs.append((model.coef_penalized_, model.intercept_penalized_))
+    path = getattr(model, "coef_path_", None)
+    return (
+        all(is_numbers(part, shape) for pair in pairs for part, shape in zip(pair, shapes, strict=True))
+        and (path is None or is_numbers(path, (*np.shape(path)[:-1], features)))
+        and isinstance(getattr(model, "_latent", None), LatentGroups | None)
+        and (not isinstance(model, TermsModel) or all(map(_is_block, model._design.blocks)))
+        and is_graph(getattr(model, "graph_", None), getattr(model, "graph_weights_", None), features)
+    )
+
+
+def _is_block(block: Factor | Numbers) -> bool:
+    """Whether the columns of a term are numbered through, and its levels, edges and numbers belong together."""
+    if isinstance(block, Numbers):
+        known = set(range(len(block.columns)))
+        return (
+            set(block.indicated) <= known
+            and is_numbers(block.mean, (block.width,))
+            and is_numbers(block.scale, (block.width,))
+            and bool((block.scale > 0.0).all())
+        )
+    levels, width = len(block.levels), block.width
+    return (
+        math.prod(len(part) for part in block.parts) == levels
+        and all(map(_is_coder, block.parts))
+        and is_indices(block.place, (levels,), width, least=-1)
+        and np.array_equal(np.sort(block.place[block.place >= 0]), np.arange(width))
+        and is_graph(block.edges, block.weights, levels)
+        and all(np.shape(count) == (levels,) and np.isfinite(count).all() for count in block.counts)
+    )
+
+
+def _is_coder(levels: Levels) -> bool:
+    """Whether each value has one of the levels."""
+    count, cuts, places = len(levels), levels.cuts, levels.places
+    return (
+        0 <= operator.index(levels.base) < count
+        and (cuts is None or (is_numbers(cuts, (np.size(cuts),)) and np.size(cuts) < count))
+        and (places is None or np.shape(places) == (count, len(levels.coordinates)))
+    )
+
+
+def _is_result(result: Result) -> bool:
+    """Whether a later fit can start from a result; its run would be used without a check, so it must have none."""
+    d, p, m = (np.size(part) for part in (result.w, result.v, result.theta))
+    of_w, of_v = (result.w, result.w_mean, result.w_average, result.w_feasible), (result.v, result.v_mean)
+    lengths = [*((w, d) for w in of_w), *((v, p) for v in of_v), (result.theta, m)]
+    found = (is_numbers(part, (length,)) and part.dtype == np.float64 for part, length in lengths)
+    return result.run is None and all(found)
+
+
+def _has_groups(penalty: GroupL2) -> bool:
+    """Whether the groups are slices of their members; a problem checks the members."""
+    starts, members = penalty.starts, penalty.members
+    whole = all(type(part) is np.ndarray and part.dtype == np.int64 and part.ndim == 1 for part in (starts, members))
+    return bool(
+        whole and len(starts) and starts[0] == 0 and starts[-1] == len(members) and (np.diff(starts) >= 0).all()
+    )
+
+
+def _is_sparse(matrix: Any) -> bool:
+    if hasattr(matrix, "check_format"):
+        matrix.check_format(full_check=True)  # raises for indices out of range
+    return bool(matrix.dtype.kind in "fiub" and np.isfinite(matrix.data).all())
+
+
+def _is_trace(trace: Trace) -> bool:
+    """Whether the columns belong together; a trace of version 0.1 does not have all of them."""
+    columns = {name: trace[name] for name in trace}
+    points = np.shape(columns["epoch"])
+    arrays = (type(column) is np.ndarray and column.dtype.kind in "fiu" for column in columns.values())
+    same = all(np.shape(column) == points for column in columns.values())
+    return len(points) == 1 and same and all(arrays) and set(columns) <= set(Trace.columns)
+
+
+def _has_settings(record: Any) -> bool:
+    """Whether a solver or a term could be made with its settings; its constructor raises if not."""
+    if type(record).__module__.startswith(f"{__package__}.") and hasattr(record, "__post_init__"):
+        dataclasses.replace(record)
+    return True
+
+
+CHECKS: tuple[tuple[Any, Callable[[Any], bool], str], ...] = (
+    (BaseEstimator, _is_estimator, "the shapes of coefficients, classes, features and edges"),
+    (Result, _is_result, "the arrays"),
+    (GroupL2, _has_groups, "the groups"),
+    ((sp.sparray, sp.spmatrix), _is_sparse, "the entries"),
+    (Trace, _is_trace, "the columns"),
+    (object, _has_settings, "the settings"),
+)
 
 
 def _check_archive(data: bytes, most: float) -> None:
@@ -219,20 +367,20 @@ def _check_archive(data: bytes, most: float) -> None:
 
 def _own_types() -> set[str]:
     """The full names of the types that a model of this package may contain."""
-    return {f"{cls.__module__}.{cls.__name__}" for cls in {*_own_classes().values(), *SPARSE}} | {REBUILD_GROUPS}
+    return {f"{cls.__module__}.{cls.__name__}" for cls in _own_classes() | SPARSE} | {REBUILD_GROUPS}
 
 
 @functools.cache
-def _own_classes() -> dict[str, type]:
-    """The records, runs and estimators of this package by class name; no two share a name."""
-    found: dict[str, type] = {cls.__name__: cls for cls in (*RUNS, Trace)}
+def _own_classes() -> frozenset[type]:
+    """The records, runs and estimators of this package."""
+    found: set[type] = {*RUNS, Trace}
     for home in HOMES:
         module = importlib.import_module(f".{home}", __package__)
         inside = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}.")
         for part in (module, *(importlib.import_module(name) for _, name, _ in inside)):
             own = (cls for cls in vars(part).values() if isinstance(cls, type) and _is_record(cls))
-            found |= {cls.__name__: cls for cls in own if cls.__module__.startswith(f"{__package__}.")}
-    return found
+            found |= {cls for cls in own if cls.__module__.startswith(f"{__package__}.")}
+    return frozenset(found)
 
 
 def _is_record(cls: type) -> bool:
@@ -248,7 +396,7 @@ def _renewed(data: bytes) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     schema = json.loads(members["schema.json"])
-    _renew_node(schema, {name: cls.__module__ for name, cls in _own_classes().items()})
+    _renew_node(schema, _homes())
     members["schema.json"] = json.dumps(schema).encode()
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
@@ -257,8 +405,17 @@ def _renewed(data: bytes) -> bytes:
     return out.getvalue()
 
 
-def _renew_node(node: Json, homes: dict[str, str]) -> None:
-    """Update a node of the schema and all nodes below it, in place."""
+@functools.cache
+def _homes() -> dict[tuple[str | None, str], str]:
+    """The module of each class, by its module and name, and by its name alone if no other class has the same."""
+    classes = _own_classes()
+    times = Counter(cls.__name__ for cls in classes)
+    alone = {(None, cls.__name__): cls.__module__ for cls in classes if times[cls.__name__] == 1}
+    return alone | {(cls.__module__, cls.__name__): cls.__module__ for cls in classes}
+
+
+def _renew_node(node: Json, homes: dict[tuple[str | None, str], str]) -> None:
+    """Update a node of the schema and all nodes below it, in place: a class that has moved is found by its name."""
     if isinstance(node, list):
         for inner in node:
             _renew_node(inner, homes)
@@ -269,7 +426,7 @@ def _renew_node(node: Json, homes: dict[str, str]) -> None:
     module, name = node.get("__module__"), node.get("__class__")
     if not (isinstance(module, str) and isinstance(name, str) and module.split(".")[0] == __package__):
         return
-    node["__module__"] = homes.get(name, module)
+    node["__module__"] = homes.get((module, name)) or homes.get((None, name), module)
     if name == "GroupL2" and node.get("__loader__") == "TupleNode":
         # skops rebuilds only direct subclasses of tuple; GroupL2 is not one, so a function rebuilds it.
         fields: dict[str, Json] = {
@@ -283,10 +440,10 @@ def _renew_node(node: Json, homes: dict[str, str]) -> None:
 
 
 def _renew_runs(model: BaseEstimator) -> None:
-    """Give the state of `partial_fit`, as saved by version 0.1, the current names of its attributes."""
-    for run in getattr(model, "_run", None) or ():
-        kept = vars(run)
-        if "visits" in kept:
+    """Give the states of `partial_fit`, as saved by version 0.1, the current names of their attributes."""
+    for run in _inside(model):
+        if isinstance(run, RUNS) and "visits" in vars(run):
+            kept: dict[str, Any] = vars(run)
             kept["iterates"], kept["done"] = kept.pop("state"), kept.pop("visits")
             for name in ("block", "slice_iterations"):
                 kept.pop(name, None)

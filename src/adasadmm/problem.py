@@ -28,7 +28,7 @@ from .sources.loss_over_rows import LossOverRows
 
 __all__ = ["Block", "Problem"]
 
-DERIVED = frozenset(("n", "d", "has_b", "has_ridge"))  # `Problem._set` keeps them in agreement with the inputs
+DERIVED = frozenset(("n", "d", "has_b", "has_ridge", "level"))  # `Problem._set` keeps them in agreement with the inputs
 INPUTS = frozenset(("source", "rows", "loss", "penalty", "A", "B", "b", "gamma", "w_set", "w_copy"))
 
 # The inputs that each cached quantity is computed from. `Problem.replaced` keeps a quantity only if none of these
@@ -144,6 +144,7 @@ class Problem(LossOverRows, Constraint):
     has_ridge: bool  # whether some gamma is not 0
     w_set: Any
     w_copy: slice | None  # where v holds a copy of w that lies inside w's set
+    level: np.ndarray | float  # what an estimator subtracted from y, and adds to the intercept
 
     def __init__(
         self,
@@ -169,6 +170,7 @@ class Problem(LossOverRows, Constraint):
         rows = None if isinstance(X, Source) else blocks.as_block(X, y, sample_weight, offset, loss)
         constraint = {"A": A, "B": B, "b": b, "penalty": penalty, "w_set": w_set, "w_copy": None}
         self._set(source=source, rows=rows, loss=loss, gamma=gamma, **constraint)
+        self.level = 0.0
 
     def _set(self, **given: Any) -> None:
         """Keep these inputs in the form that their gates return; check again what has to agree with them."""

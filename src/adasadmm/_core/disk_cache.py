@@ -16,7 +16,7 @@ import pathlib
 import pickle
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numba
 from numba import config
@@ -87,7 +87,7 @@ class DiskCache(NullCache):
         if digest != _digest(path, payload):
             return None
         try:
-            return self._storage.rebuild(target_context, pickle.loads(payload))
+            return _for_arguments(self._storage.rebuild(target_context, pickle.loads(payload)), _arguments(sig))
         except Exception as error:
             self._report(error)
             return None
@@ -106,8 +106,7 @@ class DiskCache(NullCache):
             self._report(error)
 
     def _path(self, sig: Signature | tuple, codegen: CPUCodegen) -> pathlib.Path:
-        arguments = sig if isinstance(sig, tuple) else sig.args
-        classes = [cls for argument in arguments for cls in plug_in_classes(argument)]
+        classes = [cls for argument in _arguments(sig) for cls in plug_in_classes(argument)]
         parts = str(sig), self._compiler, repr(codegen.magic_tuple()), fingerprint(self._function, classes)
         key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
         return self._folder / f"{self._name}.{self._version}.{key}.nbc"
@@ -118,6 +117,22 @@ class DiskCache(NullCache):
             if not path.name.startswith(f"{self._name}.{self._version}."):
                 with contextlib.suppress(OSError):
                     path.unlink()
+
+
+def _arguments(sig: Signature | tuple) -> tuple:
+    return sig if isinstance(sig, tuple) else sig.args
+
+
+def _for_arguments(loaded: Any, arguments: tuple) -> CompileResult:
+    """The machine code as that of these types.
+
+    A class of a notebook is stored with the code, and loading makes another class of it. The name of the file says that
+    both are the same, but numba would not find the code when it compiles a kernel that calls this one.
+    """
+    if loaded.signature.args == arguments:
+        return loaded
+    loaded.fndesc.argtypes = arguments
+    return loaded._replace(signature=loaded.signature.replace(args=arguments))
 
 
 def _digest(path: pathlib.Path, payload: bytes) -> bytes:

@@ -95,8 +95,8 @@ class _Walk:
             return f"{value.dtype!r} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
         if isinstance(value, (bool, int, float, complex, str, bytes, range, slice, np.generic, enum.Enum)):
             return repr(value)
-        if type(value).__module__.startswith("numba.core.types"):  # also an external function
-            return str(value)
+        if type(value).__module__.startswith("numba.core.types") or hasattr(value, "_numba_type_"):
+            return str(value)  # a routine of LAPACK, for example
         kind = value if isinstance(value, type) else type(value)  # the text of the object may contain its address
         return f"{kind.__module__}.{kind.__qualname__}"
 

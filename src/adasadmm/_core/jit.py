@@ -4,8 +4,9 @@ A plug-in (a loss, a penalty, a metric, ...) is a ``NamedTuple``. Its behaviour 
 which choose their implementation by the class of their first argument: ``functools.singledispatch`` when Python calls
 them, ``numba.extending.overload`` when compiled code does. One registration serves both.
 
-With ``NUMBA_DISABLE_JIT=1`` the same source runs interpreted. Only `_core` imports numba. Its private parts are used
-inside ``try``: a version of numba that lacks one of them costs a feature and a warning, never an exception.
+numba is imported when the first kernel is called: what is declared before is told to it then. With
+``NUMBA_DISABLE_JIT=1`` the same source runs interpreted. Only `_core` imports numba. Its private parts are used inside
+``try``: a version of numba that lacks one of them costs a feature and a warning, never an exception.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import importlib
 import inspect
+import os
+import sys
+import threading
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import llvmlite.binding
-import numba
 import numpy as np
-from numba import config, njit, types
-from numba.extending import get_cython_function_address, overload, register_jitable
 
 from .fingerprint import implementation_of, plug_in_classes
 
@@ -44,7 +45,7 @@ __all__ = [
     "wrapper",
 ]
 
-IS_COMPILED = not config.DISABLE_JIT  # type: ignore[attr-defined]
+IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0").strip() in ("", "0")
 Function = TypeVar("Function", bound=Callable)
 
 
@@ -64,9 +65,36 @@ class GenericFunction(Protocol):
 
 
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}  # their type is private to numba
-_kernels: list[Dispatcher] = []
+_kernels: list[Kernel] = []
 _called_by_kernels: list[Callable] = []  # generic and inlined functions
 _wrappers: set[type] = set()
+_lock = threading.RLock()
+_untold: list[Callable[[], object]] | None = []  # what numba has to be told; None once it has been imported
+
+
+def _tell_numba(declare: Callable[[], object]) -> None:
+    """Declare something to numba, which is imported later if nobody has imported it before."""
+    if not IS_COMPILED:
+        return
+    with _lock:
+        if _untold is None:
+            declare()
+            return
+        _untold.append(declare)
+        if "numba" in sys.modules:  # a user's own kernels may call generic functions before any of ours does
+            _import_numba()
+
+
+def _import_numba() -> None:
+    global _untold
+    with _lock:
+        if _untold is None:
+            return
+        import numba  # noqa: F401
+
+        declarations, _untold = _untold, None
+        for declare in declarations:
+            declare()
 
 
 # --- decorators ------------------------------------------------------------------------------------------------------
@@ -74,8 +102,7 @@ _wrappers: set[type] = set()
 
 def inlined(fn: Function) -> Function:
     """Let compiled code call a function; Python calls it interpreted."""
-    _called_by_kernels.append(fn)
-    return register_jitable(**_OPTIONS)(fn)
+    return _callable_by_kernels(fn, _OPTIONS)
 
 
 def inlined_sum(fn: Function) -> Function:
@@ -84,16 +111,78 @@ def inlined_sum(fn: Function) -> Function:
     The order depends on the processor, but neither on where the terms lie in memory nor on the number of cores. Loops
     over the entries of sparse rows lose by it: gathering several entries of a vector is slower than loading each.
     """
+    return _callable_by_kernels(fn, {**_OPTIONS, "fastmath": {"reassoc"}})
+
+
+def _callable_by_kernels(fn: Function, options: Any) -> Function:
+    def declare() -> None:
+        from numba.extending import register_jitable
+
+        register_jitable(**options)(fn)
+
     _called_by_kernels.append(fn)
-    return register_jitable(**_OPTIONS, fastmath={"reassoc"})(fn)
+    _tell_numba(declare)
+    return fn
 
 
-def compiled(fn: Callable) -> Callable:
+class Kernel:
+    """A function that is compiled at its first call; numba sees the dispatcher that it makes of it.
+
+    Parameters
+    ----------
+    function : function
+        The function before compilation.
+    """
+
+    def __init__(self, function: Callable) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._made: Any = None
+
+    @property
+    def dispatcher(self) -> Any:
+        """numba's own object for this kernel."""
+        if self._made is None:
+            with _lock:
+                if self._made is None:
+                    self._made = self._make()
+        return self._made
+
+    def _make(self) -> Dispatcher:
+        _import_numba()
+        from numba import njit
+
+        dispatcher = njit(**_OPTIONS)(self.py_func)
+        _keep_on_disk(dispatcher)
+        return dispatcher
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the dispatcher has been made, so that there may be machine code."""
+        return self._made is not None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._made or self.dispatcher)(*arguments)
+
+    @property
+    def _numba_type_(self) -> Any:  # what numba takes a global variable for
+        return self.dispatcher._numba_type_
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_made":
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # pickled by its name, as functions are
+
+
+def compiled(fn: Callable) -> Any:
     """Compile a function at its first call, and keep the machine code on disk if a folder is writable."""
-    kernel = njit(**_OPTIONS)(fn)
-    if IS_COMPILED:
-        _keep_on_disk(kernel)
-        _kernels.append(kernel)
+    if not IS_COMPILED:
+        return fn
+    kernel = Kernel(fn)
+    _kernels.append(kernel)
     return kernel
 
 
@@ -109,8 +198,13 @@ def generic(fn: Callable) -> GenericFunction:
         implementation = dispatch.dispatch(getattr(first, "instance_class", object))
         return None if implementation is fn else implementation
 
-    # `strict=False`: a user's implementation may name its arguments freely.
-    overload(dispatch, jit_options=_OPTIONS, strict=False)(resolve)
+    def declare() -> None:
+        from numba.extending import overload
+
+        # `strict=False`: a user's implementation may name its arguments freely.
+        overload(dispatch, jit_options=_OPTIONS, strict=False)(resolve)
+
+    _tell_numba(declare)
     plain_register = dispatch.register
 
     def register(cls, func=None):
@@ -153,23 +247,58 @@ def implementations(part: object, *functions: GenericFunction) -> tuple:
 # --- what compiled code calls ----------------------------------------------------------------------------------------
 
 
-def fortran(library: str, name: str, arguments: int) -> Callable[..., None]:
+class Routine:
     """A routine of the ``blas`` or ``lapack`` that SciPy includes. Its arguments are addresses, ``array.ctypes.data``.
 
     Calling numba's own linear algebra adds seconds to the compilation of each caller, a call by address next to
     nothing. The address changes from process to process, so machine code on disk refers to the routine by a symbol.
     """
-    address = get_cython_function_address(f"scipy.linalg.cython_{library}", name)
-    by_address = ctypes.CFUNCTYPE(None, *[ctypes.c_size_t] * arguments)(address)
-    if not IS_COMPILED:
-        return by_address
-    try:
-        routine = types.ExternalFunction(f"adasadmm_{name}", types.void(*[types.uintp] * arguments))
-    except Exception as error:  # compiled code can call the address, but numba does not keep such code on disk
-        _report_uncached(error)
-        return by_address
-    llvmlite.binding.add_symbol(f"adasadmm_{name}", address)
-    return routine
+
+    def __init__(self, library: str, name: str, arguments: int) -> None:
+        self.library, self.name, self.arguments = library, name, arguments
+
+    def __str__(self) -> str:
+        return f"{self.library} {self.name} {self.arguments}"
+
+    @functools.cached_property
+    def address(self) -> int:
+        capsule = importlib.import_module(f"scipy.linalg.cython_{self.library}").__pyx_capi__[self.name]
+        signature, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+        signature.restype, signature.argtypes = ctypes.c_char_p, [ctypes.py_object]
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        return pointer(capsule, signature(capsule))
+
+    @functools.cached_property
+    def by_address(self) -> Callable[..., None]:
+        return ctypes.CFUNCTYPE(None, *[ctypes.c_size_t] * self.arguments)(self.address)
+
+    def __call__(self, *arguments: int) -> None:
+        self.by_address(*arguments)
+
+    @property
+    def _as_parameter_(self) -> ctypes.c_void_p:  # what ctypes, and compiled code without a symbol, take it for
+        return ctypes.c_void_p(self.address)
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:  # what numba takes a global variable for
+        import llvmlite.binding
+        from numba import typeof, types
+
+        try:
+            routine = types.ExternalFunction(
+                f"adasadmm_{self.name}",
+                types.void(*[types.uintp] * self.arguments),  # type: ignore[attr-defined]
+            )
+        except Exception as error:  # compiled code can call the address, but numba does not keep such code on disk
+            _report_uncached(error)
+            return typeof(self.by_address)
+        llvmlite.binding.add_symbol(f"adasadmm_{self.name}", self.address)
+        return routine
+
+
+def fortran(library: str, name: str, arguments: int) -> Routine:
+    """A `Routine` that compiled code can call."""
+    return Routine(library, name, arguments)
 
 
 def entry_or(values, k, default):
@@ -182,13 +311,20 @@ def entry_or(values, k, default):
     return values[k] if np.ndim(values) else values
 
 
-@overload(entry_or, jit_options=_OPTIONS)
-def _compiled_entry_or(values, k, default):
-    if isinstance(values, (types.NoneType, types.Omitted)):
-        return lambda values, k, default: default
-    if isinstance(values, types.Number):
-        return lambda values, k, default: values
-    return lambda values, k, default: values[k]
+def _declare_entry_or() -> None:
+    from numba import types
+    from numba.extending import overload
+
+    @overload(entry_or, jit_options=_OPTIONS)
+    def compiled_entry_or(values, k, default):
+        if isinstance(values, (types.NoneType, types.Omitted)):
+            return lambda values, k, default: default
+        if isinstance(values, types.Number):
+            return lambda values, k, default: values
+        return lambda values, k, default: values[k]
+
+
+_tell_numba(_declare_entry_or)
 
 
 # --- registration ----------------------------------------------------------------------------------------------------
@@ -217,14 +353,17 @@ def _class_of_first_argument(function: Callable) -> type:
 
 def _is_compiled_for(cls: type) -> bool:
     """Whether a kernel was compiled or loaded for arguments of a class."""
-    arguments = (argument for kernel in _kernels for signature in kernel.signatures for argument in signature)
+    used = (kernel for kernel in _kernels if kernel.is_used)
+    arguments = (argument for kernel in used for signature in kernel.signatures for argument in signature)
     return any(cls in plug_in_classes(argument) for argument in arguments)
 
 
 def _forget_compiled() -> None:
     """Discard code compiled with an implementation that has just been replaced (a notebook cell run again)."""
-    if not IS_COMPILED:
+    if not IS_COMPILED or _untold is not None:
         return
+    import numba
+
     try:
         from numba.core.registry import cpu_target  # private, like four names below
 
@@ -234,7 +373,8 @@ def _forget_compiled() -> None:
                 template._impl_cache.clear()
                 template._compiled_overloads.clear()
         for kernel in _kernels:
-            kernel._reset_overloads()  # type: ignore[attr-defined]
+            if kernel.is_used:
+                kernel._reset_overloads()
     except Exception as error:
         _stop_keeping()  # further kernels may contain the old implementation, but their names on disk the new one
         warnings.warn(
@@ -275,6 +415,8 @@ def _warn(message: str) -> None:
 
 
 def _report_uncached(error: Exception) -> None:
+    import numba
+
     reason = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)  # without a file's name
     _warn(
         f"compiled code is not kept on disk, so that every process compiles it again: {reason} "

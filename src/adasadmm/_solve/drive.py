@@ -21,6 +21,7 @@ from .schedule import Segment
 __all__ = ["Callback", "advance", "drive", "epochs_of"]
 
 SLICE_SECONDS = 0.25  # between two returns to Python, where Ctrl-C is noticed and the iterates are checked
+NOT_FINITE = "{} stopped being finite"
 Callback = Callable[[Snapshot], Any]  # a true value stops the run
 
 
@@ -32,18 +33,21 @@ def drive(
     bar: Progress,
     keeper: Keeper,
     objectives: Objectives,
-) -> Status:
-    """Advance segment by segment, and record a point of the trace after each; however it ends, the run is kept."""
-    status, pace = Status.done, Pace()
+) -> tuple[Status, str]:
+    """Advance segment by segment, and record a point of the trace after each; however it ends, the run is kept.
+
+    The second value says why a run diverged.
+    """
+    status, reason, pace = Status.done, "", Pace()
     try:
         for segment in segments:
-            finite = advance(run, segment, keeper, bar, pace)
-            if not finite:
+            reason = advance(run, segment, keeper, bar, pace)
+            if reason:
                 status = Status.diverged
                 break
             snapshot = _snapshot(run, objectives, copies=callback is not None, proves=tol is not None)
             if not (objectives.later or math.isfinite(snapshot.objective)):
-                status = Status.diverged
+                status, reason = Status.diverged, NOT_FINITE.format("the objective")
                 break
             if tol is not None:
                 proved = run.certify()
@@ -63,12 +67,12 @@ def drive(
         raise
     if objectives.later and run.problem.source is not None and status is not Status.diverged:
         run.certify()  # before the objectives: both in one pass
-    if not objectives.end_is_finite():
-        status = Status.diverged
+    if not reason and not objectives.end_is_finite():
+        status, reason = Status.diverged, NOT_FINITE.format("the objective")
     if keeper.checkpoint is not None:
         keeper.note(run)
         keeper.write(None if status is Status.stopped else status)  # a run that was stopped may be resumed
-    return status
+    return status, reason
 
 
 class Pace:
@@ -92,8 +96,8 @@ def advance(
     keeper: Keeper | None = None,
     bar: Progress | None = None,
     pace: Pace | None = None,
-) -> bool:
-    """Advance a run; False if its iterates became infinite or NaN, and the run is back at its last finite ones.
+) -> str:
+    """Advance a run. If it cannot go on, return the reason; the run is then back at its last finite iterates.
 
     The work is cut into slices of about a quarter of a second: before each the run is kept, and may be halted.
     """
@@ -108,20 +112,20 @@ def advance(
             before, start = keeper.note(run), time.perf_counter()
             try:
                 run.advance(piece)
-                finite = run.is_finite()
-            except np.linalg.LinAlgError:  # the full metric has no root, or no factor, if gradients overflow
-                finite = False
-            if not finite:
+                reason = "" if run.is_finite() else NOT_FINITE.format("an iterate")
+            except np.linalg.LinAlgError as error:  # Newton's matrix, or the full metric if gradients overflow
+                reason = str(error)
+            if reason:
                 before.return_to(run)
-                all(advance(run, [half]) for half in halves(piece))  # redo the part that stays finite
-                return False
+                any(advance(run, [half]) for half in halves(piece))  # redo the part that stays finite
+                return reason
             spent = time.perf_counter() - start
             run.done += piece.length
             run.seconds += spent
             pace.adapt(spent)
         if bar is not None:
             bar.after()
-    return True
+    return ""
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 import math
 import time
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple, ParamSpec
 
 import numpy as np
 import numpy.typing as npt
@@ -19,19 +24,47 @@ from ..linalg.matrices import equal
 from ..penalties import SEPARABLE_SETS
 from ..problem import Problem
 from ..solvers import ALM, Iterations, Point, Run, Solver, check_fits
+from .advice import complaint, gap_of
 from .drive import Callback, drive, epochs_of
 from .progress import Progress
 from .schedule import Plan, after, schedule
 
-__all__ = ["begin", "solve", "solve_at_once"]
+__all__ = ["begin", "solve", "solve_at_once", "solve_quietly"]
 
-DEFAULT_TOL = 1e-3  # of the solvers that know their gap
+DEFAULT_TOL = 1e-6  # of the solvers that know their gap
 POLISHED = 1e-8  # the gap that polish continues to, if tol is not smaller
 POLISH_ITERATIONS = 20
+ANOTHER = "another solver, such as ALM() or IPM()"
 ORDERS = ("permute", "replace", "given")
-NOTHING_PROVED = Certificate(math.inf, -math.inf, math.inf, math.inf, math.nan, math.nan, "the run diverged")
+Arguments = ParamSpec("Arguments")
 
 
+def _warned(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """`solve` with a warning if the run diverged, or missed the ``tol`` that it was to reach."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Arguments.args, **settings: Arguments.kwargs) -> Result:
+        result = function(*args, **settings)
+        tol, most, solver = settings.get("tol"), settings.get("epochs"), result.run.solver
+        assert (tol is None or isinstance(tol, float | int)) and (most is None or isinstance(most, float | int))
+        is_expected = tol is not None or (solver.uses_all_rows and most is None)
+        is_expected &= result.status is not Status.stopped and tol != 0.0  # no run ends at 0: it does all iterations
+        goal = _goal(solver, tol) if is_expected else None
+        if text := complaint(result, 0.0 if goal is None else gap_of(result), goal, most, "epochs", ANOTHER):
+            from sklearn.exceptions import ConvergenceWarning  # slow to import, and rarely needed
+
+            warnings.warn(text, ConvergenceWarning, stacklevel=2)
+        return result
+
+    return wrapper
+
+
+def _goal(solver: Solver, tol: float | None) -> float | None:
+    """The relative gap at which a run ends, if it can."""
+    return DEFAULT_TOL if tol is None and solver.knows_gap else tol
+
+
+@_warned
 def solve(
     problem: Problem,
     solver: Solver,
@@ -55,11 +88,14 @@ def solve(
     ----------
     problem : Problem
     solver : Solver
-        `AdaSADMM`, `SADMM`, `OADMM`, `RDASADMM`, `ADMM`, `ALM`, `IPM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`, or one of your
-        own.
+        The stochastic solvers `AdaSADMM`, `SADMM`, `OADMM` and `RDASADMM`; `SPDHG`, `SVRGADMM` and `ASVRGADMM`, which
+        read the rows in batches and know their gap; a solver that uses all rows in every iteration: `ADMM`, `ALM`,
+        `IPM`, `ProximalNewton`, `SDCA` and `ConsensusADMM`, and for signals, images and trends `ChainDP`,
+        `AlternatingChains`, `DualGradient`, `SoftThreshold` and `BandedIPM`; or one of your own.
     epochs : float, optional
-        Maximum number of passes over the rows; for `ADMM`, `ALM` and `IPM`, of iterations. By default 2 for the
-        stochastic solvers, 200 for `SPDHG`, `SVRGADMM` and `ASVRGADMM`, 1000 for `ADMM` and `ALM`, 100 for `IPM`.
+        Maximum number of passes over the rows; for solvers that use all rows in every iteration, of iterations. By
+        default the ``default_epochs`` of the solver: 2 for the stochastic solvers, 200 for `SPDHG`, `SVRGADMM` and
+        `ASVRGADMM`, 1000 for `ADMM` and `ALM`, 100 for `IPM`.
     seed : int, default=0
         Determines the order of the rows.
     samples : array of row indices, optional
@@ -70,12 +106,12 @@ def solve(
         Where to start. If solver and shapes are the same, the run continues; otherwise it starts at the w, v and theta
         of the result.
     tol : float, optional
-        Stop when the relative duality gap at a point of the trace falls below ``tol``. By default 1e-3 for the solvers
-        that know their gap (`ADMM`, `ALM`, `IPM`, `SPDHG`, `SVRGADMM`, `ASVRGADMM`), and no stopping for the others.
+        Stop when the relative duality gap at a point of the trace falls below ``tol``. By default 1e-6 for the solvers
+        that know their gap, all but the stochastic ones, which do not stop by default.
     trace_every : float, default=0.25
         Epochs between two points of the trace; values above 1 are rounded up. A source has at most one point per epoch,
-        since each costs a pass. For `ADMM`, `ALM` and `IPM` the unit is an iteration, and values below 1 mean the
-        solver's default: 10 for `ADMM`, 1 for `ALM` and `IPM`.
+        since each costs a pass. For solvers that use all rows in every iteration the unit is an iteration, and values
+        below 1 mean the solver's default: 10 for `ADMM`, 1 for `ALM` and `IPM`.
     callback : callable, optional
         Called with a `Snapshot` at each point of the trace; a true return value stops the run.
     progress : bool, default=False
@@ -91,6 +127,13 @@ def solve(
     Returns
     -------
     Result
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the run diverged, or ended with a relative gap above ``tol``: the one that was given, or 1e-6 for a method
+        that uses all rows in every iteration, unless ``epochs`` says how many to do. Also if a stochastic solver ran on
+        workers whose rows differ, because they are sorted.
 
     Examples
     --------
@@ -114,8 +157,7 @@ def solve(
         )
     with one_blas_thread():
         run = begin(problem, solver, start)
-        if solver.knows_gap and tol is None:
-            tol = DEFAULT_TOL
+        tol = _goal(solver, tol)
         length = solver.default_epochs if epochs is None else float(epochs)
         segments, total = schedule(run, Plan(length, order, seed, samples, trace_every))
         settings: dict[str, object] = {}
@@ -124,20 +166,24 @@ def solve(
             settings |= {"tol": tol, "trace_every": trace_every, "start": None if start is None else run.state()}
         keeper = Keeper(checkpoint, _fingerprint(problem, settings) if settings else {})
         first = run.done
-        status = _resumed(run, keeper.open(resume))
+        status, reason = _resumed(run, keeper.open(resume)), ""
         # Nothing else needs the objectives during the run: the bar of a source shows the progressive loss.
         needed = callback or tol is not None or checkpoint or (progress and problem.source is None)
         objectives = Objectives(run.problem, later=not needed)
         bar = Progress(run, first, total, progress and status is None)
         if status is None:
             with bar:
-                status = drive(run, after(segments, run.done - first), tol, callback, bar, keeper, objectives)
+                status, reason = drive(run, after(segments, run.done - first), tol, callback, bar, keeper, objectives)
         trace = Trace(keeper.points, objectives.all if objectives.later else None)
-        result = _result(problem, run, trace, status, epochs_of(run, run.done - first), bar.progressive.value)
+        ended = End(status, reason, epochs_of(run, run.done - first), bar.progressive.value)
+        result = _result(problem, run, trace, ended)
         if problem.source is not None:
             trace.evaluate()  # from the pass for the certificate, before the files change
         missed = status is Status.diverged or (tol is not None and status is Status.done)
         return _polished(problem, result, tol) if polish and not missed else result
+
+
+solve_quietly = inspect.unwrap(solve)  # for callers that judge the result themselves
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -157,7 +203,7 @@ def solve_at_once(problem: Problem, solver: Solver, start: Result | None, tol: f
     at, gap = run.monitor(), proved.relative_gap
     values = proved.primal, proved.primal, proved.primal_residual, at.dual_residual, at.eta, proved.dual, gap
     trace = Trace([(at.iteration, float(run.done), run.seconds, *values)])
-    return _result(problem, run, trace, Status.converged, 1.0, None)
+    return _result(problem, run, trace, End(Status.converged, "", 1.0, None))
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -218,12 +264,19 @@ def _same_quadratics(one: Problem, other: Problem) -> bool:
     return all(ours is theirs or equal(ours, theirs) for ours, theirs in pairs)
 
 
-def _result(
-    problem: Problem, run: Run, trace: Trace, status: Status, epochs: float, progressive_loss: float | None
-) -> Result:
+class End(NamedTuple):
+    """How a run ended, as in `Result`."""
+
+    status: Status
+    reason: str
+    epochs: float
+    progressive_loss: float | None
+
+
+def _result(problem: Problem, run: Run, trace: Trace, end: End) -> Result:
     """The result in the user's own rows, without those of a split w_set."""
     arrays, m, p = (*run.point, *run.means, run.answer), problem.m, problem.p
-    later = not run.solver.knows_gap and problem.source is None and status is not Status.converged
+    later = not run.solver.knows_gap and problem.source is None and end.status is not Status.converged
     # One copy of each array: those of a method that does not average are the same. None if it is read-only.
     copies = {key: kept(array) for key, array in {id(array): array for array in arrays}.items()}
     w, v, theta, w_mean, v_mean, answer = (copies[id(array)] for array in arrays)
@@ -236,12 +289,14 @@ def _result(
         w_average=answer,
         w_feasible=v[p:].copy() if run.problem.m > m else w,
         trace=trace,
-        status=status,
-        epochs=epochs,
-        progressive_loss=progressive_loss,
-        certified=NOTHING_PROVED if status is Status.diverged else None if later else run.certify(),
+        certified=_nothing_proved(end.reason) if end.status is Status.diverged else None if later else run.certify(),
         run=run,
+        **end._asdict(),
     )
+
+
+def _nothing_proved(reason: str) -> Certificate:
+    return Certificate(math.inf, -math.inf, math.inf, math.inf, math.nan, math.nan, f"the run diverged: {reason}")
 
 
 def _polisher(solver: Solver) -> Solver:
@@ -254,7 +309,7 @@ def _polished(problem: Problem, result: Result, tol: float | None) -> Result:
     goal = POLISHED if tol is None else min(tol, POLISHED)
     if result.run.solver.exact_v and result.run.certify().relative_gap <= goal:
         return fuse(problem, result, goal)
-    further = solve(problem, _polisher(result.run.solver), tol=goal, epochs=POLISH_ITERATIONS, start=result)
+    further = solve_quietly(problem, _polisher(result.run.solver), tol=goal, epochs=POLISH_ITERATIONS, start=result)
     return dataclasses.replace(fuse(problem, further, goal), trace=result.trace, epochs=result.epochs)
 
 

@@ -11,7 +11,7 @@ one, and `duality` repairs the dual point afterwards.
 from __future__ import annotations
 
 import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from .. import losses, penalties
 from .._core.jit import compiled, is_registered
 from ..linalg import matrices, products, selections
 from ..linalg.matrices import CSR
-from ..linalg.rows import add_weighted_row, measure_rows, row_dot
+from ..linalg.rows import add_weighted_row, row_dot, weighted_squares
 from ..problem import Block, Problem
 from .duality import slopes
 
@@ -90,9 +90,7 @@ class Ascent:
         self.problem, (X, _, c) = problem, problem.rows
         self.free = problem.gamma == 0.0
         inverse = 1.0 / np.where(self.free, np.max(problem.gamma), problem.gamma)
-        size, stiffness = np.empty(problem.n), np.empty(problem.m)
-        measure_rows(X, c / problem.n, inverse, size)
-        measure_rows(problem.A, np.ones(problem.m), inverse, stiffness)
+        size, stiffness = c / problem.n * weighted_squares(X, inverse), weighted_squares(problem.A, inverse)
         # So many sweeps over theta that they are a small part of the work.
         sweeps = matrices.size(X) / problem.n / (SHARE * max(1, matrices.size(problem.A)))
         self.rows = RowSide(problem.loss, problem.rows, size, c / problem.n, inverse, sweeps)
@@ -164,9 +162,10 @@ def alternate(rows: RowSide, edges, order: np.ndarray, w: np.ndarray, s: np.ndar
     A pass over all of these rows is followed by ``inner`` cheaper ones, each over the rows that moved in the last one.
     Returns the work, in units of a visit to a row, or 0 if no row moved. ``order`` is overwritten.
     """
-    kept, work = len(order), 0.0
+    kept: Any = len(order)
+    work = 0.0
     for k in range(1 + inner):
-        number, kept = kept, 0
+        number, kept = kept, np.int64(0)  # with a literal 0, `move_slopes` would be compiled twice
         sweeps = min(max(int(rows.sweeps * number), LEAST_SWEEPS), MOST_SWEEPS)
         for part in range(sweeps):
             kept = move_slopes(rows, order, number * part // sweeps, number * (part + 1) // sweeps, kept, s, w)

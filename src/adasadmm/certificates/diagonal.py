@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import compiled, entry_or, inlined, is_registered
+from .._core.jit import is_registered
 from ..linalg.matrices import WithIntercept
 from ..linalg.products import largest_entry
 from ..problem import Problem
 from .domains import ROUNDING
 
 __all__ = ["Values", "dual_value", "values"]
+
+ULPS = 4 * np.finfo(float).eps
 
 
 class Equations(NamedTuple):
@@ -38,6 +40,7 @@ class Equations(NamedTuple):
     w: np.ndarray
     of_A: np.ndarray
     s: np.ndarray | None
+    intercept: float
     rounding: float
 
 
@@ -65,29 +68,34 @@ def values(
     if not _has_closed_form(problem):
         return None
     has_intercept = isinstance(problem.rows.X, WithIntercept)
-    shift = (float(w[-1]) if has_intercept else 0.0) if with_loss else None
+    intercept = float(w[-1]) if has_intercept else 0.0
     theta = penalties.domain(problem.penalty, theta)
     of_A = problem.last_A_transposed.of(theta)
     y, c = problem.rows.y, problem.rows.c
-    e = Equations(problem.loss, 1.0, y, float(c[0]) / problem.n, 0.0, w, of_A, s, 0.0)
+    n = len(y)  # without the intercept
+    s = None if s is None else s[:n]
+    e = Equations(problem.loss, 1.0, y, float(c[0]) / problem.n, 0.0, w[:n], of_A[:n], s, intercept, 0.0)
     if not problem.is_plain:
         assert problem.diagonal is not None
-        e = e._replace(x=problem.diagonal, rate=problem.rates, gamma=problem.gamma)
-    scale, loss, conjugates, ridge, pull, size, residual = sums(e, 1.0, shift)
-    if scale != 1.0:  # perhaps because of rounding errors, whose size takes a while to find
-        e = e._replace(rounding=_rounding(problem, theta))
-        scale, *_ = sums(e, 1.0, None)
-        if not scale >= 0.0:
-            return None
-        _, _, conjugates, ridge, pull, size, residual = sums(e, scale, None)
+        e = e._replace(x=problem.diagonal[:n], rate=problem.rates[:n], gamma=problem.gamma[:n])
+    with np.errstate(all="ignore"):  # as in compiled code
+        loss = mean_loss(e, intercept) if with_loss else math.nan
+        slopes = slopes_of(e)
+        if slopes.factor != 1.0:  # perhaps because of rounding errors, whose size takes a while to find
+            slopes = slopes_of(e._replace(rounding=_rounding(problem, theta)))
+            if not slopes.factor >= 0.0:
+                return None
+        scale = slopes.factor
+        conjugates, ridge, pull, size, terms, residual = sums(e, scaled(slopes, scale), scale)
     if has_intercept:
-        free = pull - scale * of_A[-1]
+        free = pull - scale * float(of_A[-1])
         if problem.gamma[-1] > 0.0:
             ridge += 0.5 * free * free / problem.gamma[-1]
         elif abs(free) > max(_rounding(problem, theta), ROUNDING * size):
             return None
         residual += (free + problem.gamma[-1] * w[-1]) ** 2
-    value = -conjugates - ridge + (scale * float(theta @ problem.b) if problem.has_b else 0.0)
+        terms += size * abs(w[-1])
+    value = -conjugates - ridge + (scale * float(theta @ problem.b) if problem.has_b else 0.0) - ULPS * terms
     return Values(loss, value, math.sqrt(residual)) if math.isfinite(value) else None
 
 
@@ -108,52 +116,84 @@ def _rounding(problem: Problem, theta: np.ndarray) -> float:
     return ROUNDING * largest_entry(theta) * largest_entry(problem.A.data)
 
 
-@inlined
-def slope_of(e, i):
-    """The s_i that theta determines, and by how much s and theta must be scaled down for its sake.
+class Sums(NamedTuple):
+    """The mean conjugate and the value of the ridge's conjugate; the mean slope, the mean of the sizes of slopes, and
+    that of the sizes of ``s_i x_i w_i``, to which rounding errors are relative; and ``|q + gamma w|^2``.
+    """
+
+    conjugates: float
+    ridge: float
+    pull: float
+    size: float
+    terms: float
+    residual: float
+
+
+class Slopes(NamedTuple):
+    """The s that theta determines, the domain of each, and the factor by which s and theta must be scaled down for it.
 
     The factor is -1 if there is none: an equation without s does not hold, or s lies on the wrong side of a domain that
     ends at 0.
     """
-    low, high = losses.domain(e.loss, e.y[i])
-    pull, gamma = entry_or(e.rate, i, 1.0) * entry_or(e.x, i, 1.0), entry_or(e.gamma, i, 0.0)
-    if gamma > 0.0:
-        balanced = (e.of_A[i] - gamma * e.w[i]) / pull if pull != 0.0 else 0.0
-        return min(max(entry_or(e.s, i, balanced), low), high), 1.0
-    if pull == 0.0:
-        return min(max(0.0, low), high), 1.0 if abs(e.of_A[i]) <= e.rounding else -1.0
-    s = e.of_A[i] * (1.0 / pull)  # one division for all, if the pull is the same for all
-    if low <= s <= high:
-        return s, 1.0
-    end = low if s < low else high
-    if abs(pull * (s - end)) <= e.rounding:
-        return end, 1.0
-    return s, end / s if end != 0.0 else -1.0
+
+    s: np.ndarray
+    low: np.ndarray | float
+    high: np.ndarray | float
+    factor: float
 
 
-@compiled
-def sums(e, scale, shift):
-    """The least factor of `slope_of`, and the mean loss of the predictions ``x w + shift``, NaN if shift is None; with
-    this scale, the mean conjugate and the value of the ridge's conjugate, the sum of the slopes and that of their
-    sizes, and ``|q + gamma w|^2``.
-    """
-    least, conjugates, ridge, total, size, residual = 1.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    loss = np.nan if shift is None else 0.0
-    for i in range(len(e.y)):
-        s, factor = slope_of(e, i)
-        least, rate, gamma = min(least, factor), entry_or(e.rate, i, 1.0), entry_or(e.gamma, i, 0.0)
-        if scale != 1.0:
-            low, high = losses.domain(e.loss, e.y[i])
-            s = min(max(scale * s, low), high)
-        q = rate * entry_or(e.x, i, 1.0) * s - scale * e.of_A[i]
-        if rate > 0.0:
-            if shift is not None:
-                loss += rate * losses.value(e.loss, entry_or(e.x, i, 1.0) * e.w[i] + shift, e.y[i])
-            conjugates += rate * losses.conjugate(e.loss, s, e.y[i])
-            total += rate * s
-            size += rate * abs(s)
-        if gamma > 0.0:
-            ridge += 0.5 * q * q / gamma
-            q += gamma * e.w[i]
-        residual += q * q
-    return least, loss, conjugates, ridge, total, size, residual
+def slopes_of(e: Equations) -> Slopes:
+    """The slopes of all rows."""
+    low, high = losses.each(losses.domain, e.loss, e.y)
+    pull = e.rate * e.x
+    absent = pull == 0.0  # no coefficient changes these predictions: any slope balances, and the loss' own is best
+    s = e.of_A * (1.0 / np.where(absent, 1.0, pull))
+    end = np.clip(s, low, high)
+    chosen, balances = s == end, True
+    if not chosen.all():
+        chosen |= np.abs(pull * (s - end)) <= e.rounding
+    if np.ndim(e.gamma):
+        ridged = e.gamma > 0.0
+        given = (e.of_A - e.gamma * e.w) / np.where(absent, 1.0, pull) if e.s is None else e.s
+        end = np.where(ridged, np.clip(given, low, high), end)
+        chosen |= ridged
+    if np.any(absent):
+        own = np.clip(losses.each(losses.slope, e.loss, np.full(len(e.y), e.intercept), e.y), low, high)
+        end = np.where(absent, own, end)
+        balances = bool(np.all(~absent | (e.gamma > 0.0) | (np.abs(e.of_A) <= e.rounding)))
+        chosen |= absent
+    if chosen.all():
+        return Slopes(end, low, high, 1.0 if balances else -1.0)
+    outside = ~chosen & (s != end)
+    factor = np.min(np.where(end == 0.0, -1.0, end / s), where=outside, initial=1.0)
+    return Slopes(np.where(chosen, end, s), low, high, float(factor) if balances else -1.0)
+
+
+def scaled(slopes: Slopes, scale: float) -> np.ndarray:
+    """The slopes times a scale, inside their domains."""
+    return slopes.s if scale == 1.0 else np.clip(scale * slopes.s, slopes.low, slopes.high)
+
+
+def mean_loss(e: Equations, shift: float) -> float:
+    """The mean loss of the predictions ``x w + shift``."""
+    return _total(e.rate, losses.each(losses.value, e.loss, e.x * e.w + shift, e.y))
+
+
+def sums(e: Equations, s: np.ndarray, scale: float) -> Sums:
+    """The sums for these slopes and ``scale`` times theta."""
+    q = e.rate * e.x * s - scale * e.of_A
+    ridge = 0.0
+    if np.ndim(e.gamma):
+        ridged = e.gamma > 0.0
+        ridge = 0.5 * float(np.sum(np.divide(q * q, e.gamma, where=ridged, out=np.zeros(len(q)))))
+        q += e.gamma * e.w
+    conjugates = _total(e.rate, losses.each(losses.conjugate, e.loss, s, e.y))
+    pull, size, terms = (_total(e.rate, values) for values in (s, np.abs(s), np.abs(e.x * s * e.w)))
+    return Sums(conjugates, ridge, pull, size, terms, float(q @ q))
+
+
+def _total(rate: np.ndarray | float, values: np.ndarray) -> float:
+    """The sum of ``rate values`` over the rows with a rate: what the others have may be infinite."""
+    if np.ndim(rate):
+        return float(np.sum(np.where(rate > 0.0, rate * values, 0.0)))
+    return float(rate * np.sum(values))

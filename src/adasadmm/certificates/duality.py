@@ -26,6 +26,7 @@ from ..problem import Problem
 from . import diagonal
 from .domains import ROUNDING, Bounds, bounds_of, inside, into_domain, largest_scale, least
 from .intercept import balanced, constant_is_free, free_intercepts, only_intercept_is_free
+from .reach import COLLINEAR, cost_of_imbalance, rounding_of
 from .repair import lacking, repair, sizes
 from .trace import Certificate
 from .vectors import slopes_in_balance
@@ -35,7 +36,7 @@ __all__ = ["Dual", "certificate", "data_pull", "dual_value", "relative_gap", "sl
 NO_DUAL_POINT = "no dual point was found where the conjugates are finite"
 CONTRADICTION = "the dual value exceeds the primal value: a function of the loss or the penalty is wrong"
 ULPS, TINY = 4 * np.finfo(float).eps, np.finfo(float).tiny
-OF_ZERO, OF_CONSTANT = 1e-12, 1e-4  # of the excess at w = 0 and of a constant: what a gap is compared with at least
+FLOOR = 1e-12  # of the excess at w = 0, or of a constant where one is free: what a gap is compared with at least
 EXCESS = 1e-5  # of the dual over the primal value, relative: far above rounding
 
 
@@ -80,12 +81,30 @@ def dual_value(problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray
     residual = float(np.linalg.norm(q + problem.gamma * w))
     # A weak ridge, relative to the squares of its column, would turn a rounding error of q into a large gap. The sizes
     # cost a pass over rows that are read again for each product.
-    if unbounded.any() or not is_streamed(problem.rows.X):
-        q[np.abs(q) <= np.where(unbounded, ROUNDING, ULPS) * sizes(problem, s, theta)] = 0.0
-    if lacking(q, bounds.lower, bounds.upper)[unbounded].any():  # the repair failed: 0 is a weak dual point
-        s, theta, q = np.zeros_like(s), np.zeros_like(theta), np.zeros_like(q)
+    if not is_streamed(problem.rows.X):
+        q[~unbounded & (np.abs(q) <= ULPS * sizes(problem, s, theta))] = 0.0
+    return _proved(problem, w, s, theta, q, residual, bounds)
+
+
+def _proved(
+    problem: Problem, w: np.ndarray, s: np.ndarray, theta: np.ndarray, q: np.ndarray, residual: float, bounds: Bounds
+) -> Dual:
+    """The dual value, less what rounding errors may hide; at the point 0 if q is not near enough to 0."""
+    cost, reason = 0.0, ""
+    if bounds.unbounded.any():
+        off = np.where(bounds.unbounded, lacking(q, bounds.lower, bounds.upper), 0.0)
+        cost = cost_of_imbalance(problem, w, s, theta, off, bounds)
+        reason = COLLINEAR if math.isinf(cost) else ""
+        if np.any(np.abs(off) > ROUNDING * sizes(problem, s, theta)):  # the repair failed
+            cost = math.inf
+        q = q - off
+    if math.isinf(cost):  # 0 is a weak dual point
+        s, theta, q, cost = np.zeros_like(s), np.zeros_like(theta), np.zeros_like(q), 0.0
     conjugates = losses.mean_conjugate(problem.loss, s, problem.rows.y, problem.rows.c)
-    return total(problem, conjugates, theta, q, residual, bounds)
+    found = total(problem, conjugates, theta, q, residual, bounds)
+    if not is_streamed(problem.rows.X):
+        cost += rounding_of(problem, w, s)
+    return found._replace(value=float(found.value - cost), reason=found.reason or reason)
 
 
 def _balanced_vectors(
@@ -129,7 +148,7 @@ def data_pull(problem: Problem, s: np.ndarray) -> np.ndarray:
 
 def certificate(problem: Problem, point: tuple, primal: tuple[float, str], dual: Dual) -> Certificate:
     """The certificate of a point (w, v) from its primal value, and from the value of a dual point."""
-    value, reason = primal
+    (value, reason), dual = primal, unless_unbounded(problem, dual)
     if _contradicts(problem, value, dual.value):
         dual = dual._replace(value=-math.inf, reason=CONTRADICTION)
     return Certificate(
@@ -148,18 +167,20 @@ def relative_gap(problem: Problem, primal: float, dual: float) -> float:
 
     Unlike the objective, the excess does not change if a constant is added to the loss. The floor, 1e-12 excess(0),
     matters for exact fits only, whose excess is 0. But excess(0) also counts how far the targets are from 0, which says
-    nothing about a model with an intercept, or about a signal: if a constant is free, the floor is at most 1e-4 times
-    the excess of a constant prediction. A dual value that rounding puts above the primal value leaves no gap.
+    nothing about a model with an intercept, or about a signal: if a constant is free, the floor is 1e-12 times the
+    excess of the mean target. A dual value that rounding puts above the primal value leaves no gap.
     """
     if not math.isfinite(primal) or not math.isfinite(dual):
         return math.inf
     least = problem.least_loss
+    if not math.isfinite(least):
+        return math.inf
     if primal <= least + ULPS * abs(least):  # nothing is below the least loss, so this is the optimum
         return 0.0
-    floor = OF_ZERO * (problem.value_at_zero - least)
+    floor = FLOOR * (problem.value_at_zero - least)
     if primal - least < floor and constant_is_free(problem):
-        floor = min(floor, OF_CONSTANT * (problem.loss_at_mean_target - least))
-    return max(primal - dual, 0.0) / max(primal - least, floor, TINY)
+        floor = min(floor, FLOOR * (problem.loss_at_mean_target - least))
+    return float(max(primal - dual, 0.0) / max(primal - least, floor, TINY))
 
 
 def _contradicts(problem: Problem, primal: float, dual: float) -> bool:
@@ -179,6 +200,14 @@ def with_dual(problem: Problem, certificate: Certificate, dual: float) -> Certif
         return certificate
     gap = relative_gap(problem, certificate.primal, dual)
     return dataclasses.replace(certificate, dual=dual, gap=certificate.primal - dual, relative_gap=gap)
+
+
+def unless_unbounded(problem: Problem, dual: Dual) -> Dual:
+    """A dual value, or none if the loss falls without bound: 0 is no dual point then, and no gap is relative to it."""
+    if math.isfinite(problem.least_loss):
+        return dual
+    loss = type(unwrapped(problem.loss)).__name__
+    return Dual(-math.inf, dual.residual, f"{loss} is unbounded below: 0 is outside losses.domain for some target")
 
 
 def missing_conjugate(problem: Problem) -> str:

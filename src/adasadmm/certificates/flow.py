@@ -12,8 +12,8 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from ..linalg import products
-from ..linalg.gram_factor import GramFactor, gram_pattern, is_graph
 from ..linalg.matrices import CSR, Rows, to_scipy
+from ..linalg.sparse_factor import GramFactor, gram_pattern, is_graph
 
 __all__ = ["Flow", "flow_for"]
 

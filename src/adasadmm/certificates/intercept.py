@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import losses
+from ..linalg import products
 from ..linalg.matrices import Repeated, WithIntercept
 from ..linalg.products import largest_entry
 from ..problem import Problem
@@ -29,12 +30,23 @@ def constant_is_free(problem: Problem) -> bool:
     """
     if problem.source is not None or problem.w_set is not None:
         return False
-    if isinstance(problem.rows.X, WithIntercept):
-        return bool(problem.gamma[-1] == 0.0 and problem.column_sizes[1][-1] == 0.0)
+    if _has_constant_column(problem):
+        return True
     if problem.diagonal is None or problem.gamma.any() or not (problem.diagonal == 1.0).all():
         return False
     rounding = ROUNDING * problem.column_sizes[1].max(initial=0.0)
     return bool((np.abs(problem.times_A(np.ones(problem.d))) <= rounding).all())
+
+
+def _has_constant_column(problem: Problem) -> bool:
+    """Whether an intercept, or a column of X that does not vary, has neither a ridge nor a row of A."""
+    of_rows, of_A = problem.column_sizes
+    free = (problem.gamma == 0.0) & (of_A == 0.0) & (of_rows > 0.0)
+    if isinstance(problem.rows.X, WithIntercept) or not free.any():
+        return bool(free[-1])
+    products.transposed_product(problem.rows.X, problem.rates, means := np.empty(problem.d))
+    squares = products.gram_diagonal(problem.rows.X, problem.rates)
+    return bool((np.abs(squares - means * means) <= ROUNDING * squares)[free].any())
 
 
 def free_intercepts(problem: Problem, bounds: Bounds) -> np.ndarray:

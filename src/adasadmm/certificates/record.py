@@ -93,7 +93,7 @@ class BestDual:
         """The certificate of this iteration; ``compute`` is called only if it is not known yet."""
         if self._found is None or self._found[0] != iteration:
             found = compute()
-            self.best = max(found.dual, self.best)
+            self.best = max(self.best, found.dual)  # in this order, NaN does not replace the best one
             self._found = iteration, duality.with_dual(problem, found, self.best)
         return self._found[1]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -102,6 +103,8 @@ def repair(
         if np.all(np.abs(missing) <= rounding):
             break
         size = largest_entry(missing)
+        if not math.isfinite(size):  # slopes that overflow prove nothing
+            break
         if not size <= FALLS * before:  # else the next step with the same weights is the cheapest one
             room, room_theta = np.zeros_like(s), _room(near, theta)
             if domain is not None:

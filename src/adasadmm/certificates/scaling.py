@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg.rows import measure_columns, measure_rows
+from ..linalg.rows import measure_columns, weighted_squares
 from ..problem import Problem
 
 __all__ = ["Scaling", "scaling"]
@@ -37,6 +37,4 @@ def scaling(problem: Problem, batch_size: int, rare_is_fast: bool) -> Scaling:
     overlap = 1.0 + (batch_size - 1) * share
     h = np.sqrt(overlap * most * mean) if rare_is_fast else overlap * most
     h[h == 0.0] = EMPTY * h.max() or 1.0
-    size = np.empty(problem.n)
-    measure_rows(X, c, overlap / h / batch_size, size)
-    return Scaling(h, size)
+    return Scaling(h, c * weighted_squares(X, overlap / h / batch_size))

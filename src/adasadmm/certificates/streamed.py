@@ -3,7 +3,8 @@
 As in `duality`, but s is a function of a block, and only one repair is possible. If exactly one coordinate of w is free
 (an intercept: no ridge, no row of A), ``X'(c s)/n`` must vanish there. Rows push it up or down; the slopes of the
 stronger side are scaled down until both sides balance. The domains of the conjugates are convex and contain 0, so the
-result is a dual point. With several free coordinates the only dual point known is 0.
+result is a dual point. With several free coordinates the only dual point known is 0, and also with a loss of several
+predictions: scaling some slopes of a row but not the others leaves the domain of its conjugate.
 
 How far to scale is known only after the pass. The conjugates are convex, so between two fractions of the slopes at
 which they are known their chord bounds them from above, and the dual value from below: one pass is enough.
@@ -56,7 +57,7 @@ def dual_value(problem: Problem, w: np.ndarray, slopes: BlockSlopes, theta: np.n
     if is_softmax:
         pull, conjugate = streamed_softmax.mixed(pulls.sum(axis=0), float(conjugates[:, -1].sum()), totals)
     else:
-        factors = _balance(pulls[:, free], of_A[free])
+        factors = _balance(pulls[:, free], of_A[free], losses.width(problem.loss) == 1)
         if factors is None:
             theta, of_A, factors = np.zeros_like(theta), np.zeros_like(of_A), np.zeros(2)
         pull = factors @ pulls
@@ -110,7 +111,7 @@ def dual_sums(
     low, high = np.empty((2, len(s)))
     losses.clip_to_domain(loss, s, block.y, low, high)
     s *= scale
-    up = s * _free_column(block, free) > 0.0
+    up = s * _column_to_balance(block, loss, free) > 0.0
     pulls, conjugates = np.zeros((2, len(free))), np.zeros((2, len(FRACTIONS)))
     for k, group in enumerate((up, ~up)):
         if not group.any():
@@ -126,19 +127,22 @@ def _mean_conjugate(loss: Any, share: float, s: np.ndarray, y: np.ndarray, c: np
     return float(losses.mean_conjugate(loss, share * s, y, c))
 
 
-def _free_column(block: Block, free: np.ndarray) -> np.ndarray:
-    """The column of the free coordinate; zeros if there is none, or more than one."""
+def _column_to_balance(block: Block, loss: Any, free: np.ndarray) -> np.ndarray:
+    """The column of the free coordinate; zeros if there is none or more than one, or the loss is not of one prediction.
+
+    These zeros keep the rows on one side, and the slopes of each row together.
+    """
     column = np.zeros(len(block.y))
-    if free.sum() == 1:
+    if free.sum() == 1 and losses.width(loss) == 1:
         products.product(selections.columns(block.X, free), np.ones(1), column)
     return column
 
 
-def _balance(pulls: np.ndarray, of_A: np.ndarray) -> np.ndarray | None:
+def _balance(pulls: np.ndarray, of_A: np.ndarray, has_sides: bool) -> np.ndarray | None:
     """The factors, at most 1, with which the two sides cancel at the free coordinate; None if no factors do."""
-    if pulls.shape[1] == 0 or (not pulls.any() and not of_A.any()):
+    if not pulls.any() and not of_A.any():
         return np.ones(2)
-    if pulls.shape[1] > 1 or of_A.any():
+    if not has_sides or pulls.shape[1] > 1 or of_A.any():
         return None
     up, down = float(pulls[0, 0]), -float(pulls[1, 0])
     return np.array([min(1.0, down / up) if up else 1.0, min(1.0, up / down) if down else 1.0])

@@ -23,9 +23,12 @@ class Status(enum.Enum):
     converged
         The relative duality gap fell below ``tol``.
     diverged
-        An iterate or the objective became infinite or NaN. The result holds the last finite iterate.
+        An iterate or the objective became infinite or NaN, or a step could not be computed; `Result.reason` says which.
+        The result holds the last finite iterate.
     stopped
         The callback returned a true value.
+    stalled
+        ``solver="auto"`` ended the run, because its gap fell too slowly to reach ``tol``, and tried another solver.
 
     Examples
     --------
@@ -36,8 +39,15 @@ class Status(enum.Enum):
 
     done = "all iterations were done"
     converged = "the relative duality gap fell below tol"
-    diverged = "an iterate or the objective stopped being finite; the last finite iterate is returned"
+    diverged = "an iterate or the objective stopped being finite, or a step failed; the last finite iterate is returned"
     stopped = "the callback asked to stop"
+    stalled = "the relative duality gap fell too slowly to reach tol"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Status | None:
+        """The member for a sentence that an earlier version has saved."""
+        is_older = isinstance(value, str) and value.startswith("an iterate or the objective stopped being finite;")
+        return cls.diverged if is_older else None
 
     def __reduce__(self) -> tuple[type[Status], tuple[str]]:
         """The pickle form of an enumeration: `enum.Enum` has only ``__reduce_ex__``, and skops calls this."""
@@ -173,12 +183,11 @@ class Certificate:
     gap : float
         ``primal - dual``.
     relative_gap : float
-        ``max(gap, 0) / max(excess(w), 1e-12 excess(0))``, where the excess is the objective minus the least possible
-        mean loss. That is 0 for most losses. For `Poisson` and other likelihoods it is not, and the relative gap so
-        does not depend on a constant in the loss. The second term matters for exact fits only; with an intercept
-        without a ridge, and for a signal of which only differences are penalised, it is at most 1e-4 times the excess
-        of a constant prediction, so that it does not depend on a shift of y. Rounding can make the gap of an optimum
-        negative; the relative gap is 0 then.
+        The relative duality gap ``(primal - dual) / (primal - least possible loss)``: the optimum lies below the
+        objective by at most this fraction of the objective's excess over the least possible loss. The least possible
+        loss is 0 for most losses. For `Poisson` and other likelihoods it is not, and the relative gap so does not
+        depend on a constant in the loss. The section "Certificates and polishing" of the documentation has the limit
+        of the denominator for exact fits.
     primal_residual : float
         ``|A w + B v - b|``.
     dual_residual : float
@@ -215,6 +224,8 @@ class Result:
         Objective, residuals and step size over time.
     status : Status
         Why the run ended.
+    reason : str
+        Why the run diverged; empty if it did not.
     epochs : float
         Epochs of this call. The trace also counts those of the run that ``start`` holds.
     certificate : Certificate or None
@@ -250,6 +261,7 @@ class Result:
     epochs: float
     certified: Certificate | None = dataclasses.field(default=None, repr=False)
     progressive_loss: float | None = None
+    reason: str = ""
     run: Any = dataclasses.field(default=None, repr=False)  # the state from which `start` continues
 
     @functools.cached_property

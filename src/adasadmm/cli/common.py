@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import csv
+import io
 import json
 import math
-import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeAlias
 
 __all__ = [
     "Commands",
+    "CsvWriter",
     "Failed",
     "Parser",
     "Registered",
@@ -24,9 +26,11 @@ __all__ = [
     "add_command",
     "add_experiment",
     "add_output",
+    "as_json",
     "check_file",
     "check_folder",
     "count",
+    "given",
     "in_options",
     "names_of",
     "not_negative",
@@ -37,6 +41,7 @@ __all__ = [
     "share",
 ]
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a text begins that a spreadsheet takes for a formula
 MOST_PRINTED = 10  # figures of classes on one line
 Run = Callable[[argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
@@ -104,7 +109,7 @@ def add_command(commands: Commands, name: str, run: Run, help: str, about: str, 
     shown = "Examples:\n" + "".join(f"  {example}\n" for example in examples)
     parser = commands.add_parser(name, help=help, description=about, epilog=shown)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 
@@ -169,6 +174,12 @@ def _number(text: str) -> float:
     return math.nan
 
 
+def given(options: argparse.Namespace) -> list[str]:
+    """The names of the options whose values differ from their defaults."""
+    default = options.parser.get_default
+    return [name for name, value in vars(options).items() if name != "command" and value != default(name)]
+
+
 def names_of(text: str | None, what: str, known: Sequence[str], default: tuple[str, ...]) -> tuple[str, ...]:
     """Split a comma-separated list of known names, without duplicates."""
     from ..datasets import check_name
@@ -210,21 +221,57 @@ def open_output(path: str) -> Iterator[TextIO]:
     if path == "-":
         yield sys.stdout
         return
+    from .._core.files import written_whole
+
     check_file(Path(path), "--out")
-    part = f"{path}.part"
+    with written_whole(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        yield text
+        text.detach()  # flushes, and leaves the file open for `written_whole`
+
+
+class CsvWriter:
+    """Writes lines of CSV. A text that a spreadsheet would run as a formula gets an apostrophe in front."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._lines = csv.writer(file, lineterminator="\n")
+
+    def line(self, cells: Iterable[Any]) -> None:
+        self._lines.writerow([_safe(cell) if isinstance(cell, str) else cell for cell in cells])
+
+    def lines(self, rows: Iterable[Iterable[Any]]) -> None:
+        for cells in rows:
+            self.line(cells)
+
+
+def _safe(text: str) -> str:
+    """The text, with an apostrophe in front if it is a formula; a number stays as it is."""
+    if not text.startswith(FORMULA):
+        return text
     try:
-        with open(part, "w", encoding="utf-8") as file:
-            yield file
-        os.replace(part, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
 
 
-def print_figures(figures: dict[str, Any], as_json: bool) -> None:
+def as_json(value: Any, indent: int | None = None) -> str:
+    """The value as JSON, which has neither infinity nor NaN: null stands for them."""
+    return json.dumps(_finite(value), indent=indent, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def print_figures(figures: dict[str, Any], in_json: bool) -> None:
     """Print figures as JSON, or one to a line."""
-    if as_json:
-        print(json.dumps(figures))
+    if in_json:
+        print(as_json(figures))
         return
     for name, value in figures.items():
         if value is None:

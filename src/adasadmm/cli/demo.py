@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
-from .common import Commands, Failed, add_command, add_experiment, check_folder
+from .common import Commands, Failed, add_command, add_experiment, as_json, check_folder
 
 if TYPE_CHECKING:
     from ..paper.report.showcase import Line
@@ -54,7 +53,7 @@ def _demo(options: argparse.Namespace) -> int:
     titles = {name: (stage.title, stage.graph) for name, stage in demo.STAGES.items()}
     files = write_showcase(Showcase(titles, recovery, lines, maps, about), options.out)
     if options.json:
-        print(json.dumps([line._asdict() for line in lines], indent=1))
+        print(as_json([line._asdict() for line in lines], indent=1))
     accuracies = recovery.accuracies
     show.say(
         f"Which of {len(recovery.truth)} pixels decide, from 300 images: {accuracies['grid']:.1%} accuracy with the "

@@ -27,8 +27,6 @@ from .rows import add_reading, add_scale, guarded, rows, source_of
 from .search import check_search, chosen, path_file, strength_or_cv
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from .. import Checkpoint
     from ..sources import Source
     from .models import Model
@@ -80,7 +78,6 @@ def _add_model_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--graph",
-        default="glasso",
         metavar="G",
         help="learnt from the rows: glasso (default) or knn; given: chain, grid:ROWSxCOLS, or a CSV file of edges: two "
         "features (names, or indices from 0) and optionally a weight per line, with or without a header",
@@ -136,8 +133,8 @@ def _add_solver_options(parser: Parser) -> None:
     parser.add_argument(
         "--tol",
         type=not_negative,
-        default=1e-3,
-        help="relative duality gap at which auto, admm and alm stop (default: 1e-3)",
+        default=1e-6,
+        help="relative duality gap at which auto, admm and alm stop (default: 1e-6)",
     )
     parser.add_argument(
         "--epochs",
@@ -214,6 +211,8 @@ def _check_fit(options: argparse.Namespace) -> None:
         raise Wrong("--checkpoint-every needs --checkpoint DIR, the folder to save to")
     if options.scheduler is not None and options.cache is not None:
         raise Wrong("--cache does not work with --scheduler: the workers keep the rows in memory")
+    if options.table is not None and options.terms is None:
+        raise Wrong("--table needs --terms FILE: it writes the coefficients by level")
     if find_spec("skops") is None:
         raise Failed('models are saved by skops: pip install "adasadmm[cli]"')
 
@@ -239,7 +238,7 @@ def _model(options: argparse.Namespace) -> Model:
         "random_state": options.seed,
         "verbose": 0 if options.quiet or not sys.stderr.isatty() else 1,
     }
-    graph = _graph_of(options.graph)
+    graph = _graph_of("glasso" if options.graph is None else options.graph)
     if options.alpha == "cv":
         search = {
             "cv": options.folds,
@@ -271,6 +270,8 @@ def _graph_of(text: str) -> str | tuple[str | int, ...]:
 
 def _figures(model: Model, source: Source) -> dict[str, Any]:
     """The figures of a fit; each of them belongs to the model that is saved."""
+    from .models import certified
+
     found, (place, reason) = source.summary, model._place
     solvers = model.solver_ if isinstance(model.solver_, list) else [model.solver_]
     iterates = solvers[0].uses_all_rows
@@ -282,8 +283,7 @@ def _figures(model: Model, source: Source) -> dict[str, Any]:
         "reason": reason,
         "solver": type(solvers[0]).__name__,
         "iterations" if iterates else "epochs": int(model.n_iter_),
-        "objective": _objective(model),
-        "relative_gap": _useful(model.dual_gap_),
+        **certified(model),
         "seconds": _seconds(model),
         **_progressive(model),
         **_validation(model),
@@ -307,20 +307,6 @@ def _validation(model: Model) -> dict[str, Any]:
     }
 
 
-def _objective(model: Model) -> float | list[float]:
-    """The objective of the saved coefficients; one per class if there are several."""
-    found = model._objectives
-    return found[0] if len(found) == 1 else found
-
-
 def _seconds(model: Model) -> float:
     traces = model.trace_ if isinstance(model.trace_, list) else [model.trace_]
     return sum(float(trace["seconds"][-1]) for trace in traces if len(trace["seconds"]))
-
-
-def _useful(gap: float | np.ndarray) -> float | list[float | None] | None:
-    """Convert a gap, or one per class; None stands for a bound that says nothing, and for infinity."""
-    from ..estimators._summary import NO_BOUND
-
-    found = [max(float(one), 0.0) if one < NO_BOUND else None for one in ([gap] if isinstance(gap, float) else gap)]
-    return found[0] if isinstance(gap, float) else found

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import json
 import os
 import platform
+import re
 
 from .. import __version__
-from .common import Commands, add_command
+from .common import Commands, add_command, as_json
 
 __all__ = ["add_commands"]
 
-NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "threadpoolctl", "tqdm")
-EXTRAS = {  # each extra, and one of its packages
-    "cli": "rich",
-    "report": "matplotlib",
-    "data": "pooch",
-    "cases": "pandas",
-    "models": "skops",
-    "arrow": "pyarrow",
-    "dask": "distributed",
-    "bench": "cvxpy",
-}
+NOT_SHOWN = ("all", "dev", "docs")  # extras that collect others, or that no user needs
 
 
 def add_commands(commands: Commands) -> None:
@@ -42,7 +32,7 @@ def add_commands(commands: Commands) -> None:
 def _info(options: argparse.Namespace) -> int:
     found = about()
     if options.json:
-        print(json.dumps(found, indent=1))
+        print(as_json(found, indent=1))
         return 0
     for title, lines in found.items():
         print(title)
@@ -53,25 +43,44 @@ def _info(options: argparse.Namespace) -> int:
 
 def about() -> dict[str, dict[str, str]]:
     """Collect what a bug report should include."""
+    needed, extras = _requirements()
     return {
         "versions": {
             "adasadmm": __version__,
             "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in NEEDED},
+            **{name: _version(name) for name in needed},
             "system": f"{platform.system()} {platform.machine()}",
         },
-        "extras": {extra: _version(package) for extra, package in EXTRAS.items()},
+        "extras": {
+            extra: ", ".join(f"{name} {_version(name)}" for name in names)
+            for extra, names in extras.items()
+            if extra not in NOT_SHOWN
+        },
         "threads": {"cores": str(_cores()), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "not set")},
         "caches": {"machine code": os.environ.get("NUMBA_CACHE_DIR", "next to the package, else in the user's cache")},
         "data sets": _data_sets(),
     }
 
 
+def _requirements() -> tuple[list[str], dict[str, list[str]]]:
+    """The packages that are always needed, and those of each extra, from the metadata of the installed package."""
+    needed: list[str] = []
+    extras: dict[str, list[str]] = {}
+    try:
+        lines = importlib.metadata.requires("adasadmm") or []
+    except importlib.metadata.PackageNotFoundError:  # a source tree on the path
+        lines = []
+    for line in lines:
+        extra, name = re.search(r"extra == ['\"]([\w-]+)", line), re.split(r"[^\w.-]", line)[0]
+        (needed if extra is None else extras.setdefault(extra[1], [])).append(name)
+    return needed, extras
+
+
 def _version(package: str) -> str:
     try:
-        return f"{package} {importlib.metadata.version(package)}"
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return f"{package} is not installed"
+        return "(not installed)"
 
 
 def _cores() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +11,21 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from ..checkpoints import Checkpoint
 from ..estimators import GraphGuidedClassifier, GraphGuidedRegressor
+from ..estimators._summary import NO_BOUND
+from ..estimators._terms import TermsModel
 from ..sources import Source, SourceError, scaled
 
-__all__ = ["Fitted", "Matrix", "Model", "check_targets", "feature_names", "fitted", "last_step", "scaled_rows"]
+__all__ = [
+    "Fitted",
+    "Matrix",
+    "Model",
+    "certified",
+    "check_targets",
+    "feature_names",
+    "fitted",
+    "last_step",
+    "scaled_rows",
+]
 
 Model: TypeAlias = GraphGuidedClassifier | GraphGuidedRegressor
 Fitted: TypeAlias = Model | Pipeline  # a pipeline if the rows are scaled first
@@ -60,6 +72,19 @@ def feature_names(model: Fitted) -> list[str] | None:
         if names is not None:
             return list(names)
     return None
+
+
+def certified(model: Model | TermsModel) -> dict[str, Any]:
+    """The objective of the saved coefficients and its relative gap; one each per class if there are several.
+
+    None stands for a gap that proves nothing.
+    """
+    objectives, gaps = model._objectives, np.atleast_1d(model.dual_gap_)
+    useful = [max(float(gap), 0.0) if gap < NO_BOUND else None for gap in gaps]
+    return {
+        "objective": objectives[0] if len(objectives) == 1 else objectives,
+        "relative_gap": useful[0] if len(useful) == 1 else useful,
+    }
 
 
 def last_step(model: Fitted) -> Model:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
@@ -11,12 +10,10 @@ from sklearn.base import is_classifier
 
 from ..linalg.matrices import plain
 from ..sources import RawBlock
-from .common import Wrong
+from .common import CsvWriter, Wrong
 from .models import Fitted, last_step, scaled_rows
 
 __all__ = ["Predictions"]
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a text begins that a spreadsheet takes for a formula
 
 
 class Predictions:
@@ -43,9 +40,6 @@ class Predictions:
     @property
     def header(self) -> list[str]:
         """The kept columns, the prediction, and a column for each score or probability, with the class it is of."""
-        return [_safe(name) for name in self._names()]
-
-    def _names(self) -> list[str]:
         names = [*self.kept, "prediction"]
         if not self.classifies:
             return names
@@ -56,17 +50,17 @@ class Predictions:
 
     def write(self, blocks: Iterable[RawBlock], file: TextIO) -> None:
         """Write the header and all rows; the line of an unreadable row has empty fields."""
-        out, header = csv.writer(file, lineterminator="\n"), self.header
-        out.writerow(header)
+        out, header = CsvWriter(file), self.header
+        out.line(header)
         empty = [""] * len(header)
         for block in blocks:
             X = scaled_rows(self.model, plain(block.X))
             lines = list(self.lines(X, block.offset, block.kept)) if X.shape[0] else []
             written = 0
             for gap in block.gaps:
-                out.writerows([*lines[written:gap], empty])
+                out.lines([*lines[written:gap], empty])
                 written = gap
-            out.writerows(lines[written:])
+            out.lines(lines[written:])
 
     def lines(self, X: Any, offset: np.ndarray | None, kept: Iterable[Any]) -> Iterator[list[str]]:
         """The fields of each row of X, which is scaled already."""
@@ -76,19 +70,8 @@ class Predictions:
         if self.classifies:
             compute = self.linear.predict_proba if self.proba else self.linear.decision_function
             columns += np.reshape(compute(X, **known), (len(columns[-1]), -1)).T.tolist()
-        return ([_safe(_text(value)) for value in line] for line in zip(*columns, strict=True))
+        return ([_text(value) for value in line] for line in zip(*columns, strict=True))
 
 
 def _text(value: object) -> str:
     return "" if value is None else f"{value:.9g}" if isinstance(value, float) else str(value)
-
-
-def _safe(text: str) -> str:
-    """A text that a spreadsheet would run as a formula gets an apostrophe in front; a number stays as it is."""
-    if not text.startswith(FORMULA):
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return f"'{text}"
-    return text

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from concurrent.futures import BrokenExecutor
 
-from .common import Commands, Failed, Wrong, add_command, add_experiment, check_folder, count, names_of, positive
+from .common import (
+    Commands,
+    Failed,
+    Wrong,
+    add_command,
+    add_experiment,
+    as_json,
+    check_folder,
+    count,
+    names_of,
+    positive,
+)
 
 __all__ = ["add_commands"]
 
@@ -106,7 +116,7 @@ def _reproduce(options: argparse.Namespace) -> int:
         ) from None
     study = outcome.study
     if options.json:
-        print(json.dumps(study.records))
+        print(as_json(study.records))
     else:
         width = max(len(claim.verdict) for claim in study.claims)
         for claim in study.claims:
@@ -141,7 +151,7 @@ def _bench(options: argparse.Namespace) -> int:
         found += timings
     files = bench.write(records, found, options.out)
     if options.json:
-        print(json.dumps(records))
+        print(as_json(records))
     elif not options.quiet:
         print("Written: " + ", ".join(map(str, files)))
     for hint in bench.missing(options.loss):

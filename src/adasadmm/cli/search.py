@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import csv
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .common import Wrong, not_negative
+from .common import CsvWriter, Wrong, not_negative, open_output
 
 if TYPE_CHECKING:
     from ..estimators._path_cv import PathCV
@@ -67,13 +66,13 @@ def _write_table(model: PathCV, names: list[str] | None, file: Path) -> None:
     header += [f"{of}{name}" for of in classes for name in ("df", "relative_gap")]
     header += [f"{of}{feature}" for of in classes for feature in features]
     df, gaps = np.atleast_2d(model.df_path_), np.atleast_2d(model.dual_gap_path_)
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(header)
+    with open_output(str(file)) as stream:
+        writer = CsvWriter(stream)
+        writer.line(header)
         for k, alpha in enumerate(model.alphas_):
             line: list[Any] = [float(alpha), int(alpha == model.alpha_), *(results[name][k] for name in shown)]
             line += [value for c in range(len(classes)) for value in (df[c, k], gaps[c, k])]
-            writer.writerow([*line, *coefs[:, k].ravel().tolist()])
+            writer.line([*line, *coefs[:, k].ravel().tolist()])
 
 
 def _draw(model: Fitted, file: Path) -> Path:
@@ -82,10 +81,12 @@ def _draw(model: Fitted, file: Path) -> Path:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
+    from .._core.files import written_whole
     from ..estimators import PathDisplay
 
     PathDisplay.from_estimator(model)
     figure = plt.gcf()
-    figure.savefig(file, dpi=150, bbox_inches="tight")
+    with written_whole(file) as stream:
+        figure.savefig(stream, format="png", dpi=150, bbox_inches="tight")
     plt.close(figure)
     return file

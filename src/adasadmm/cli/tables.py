@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
 from .. import TermsClassifier, TermsClassifierCV, TermsRegressor, TermsRegressorCV, save_model, sources, terms
 from ..estimators._terms import TermsModel
 from ..registry import CLASSIFICATION_LOSSES
-from .common import Wrong, check_file, open_output, print_figures
+from .common import CsvWriter, Wrong, check_file, given, open_output, print_figures
+from .models import certified
 from .predict import Predictions
 
 __all__ = ["fit_terms", "predict_terms", "terms_of"]
 
 KINDS = {name: getattr(terms, name) for name in terms.__all__}
-NOT_TAKEN = (
-    *("valid", "checkpoint", "checkpoint_every", "resume", "scheduler", "scale", "cache"),
-    *("positive", "l1_ratio", "epochs", "classes", "validation_fraction"),
-)
+ROWS = {"files", "target", "offset", "exposure"}
+FIT = ROWS | {"terms", "table", "loss", "alpha", "l2", "folds", "rule", "solver", "tol", "seed", "model"}
+PREDICT = ROWS | {"model", "proba", "keep", "out"}
+OUTPUT = {"json", "quiet", "debug"}
+INSTEAD = {  # what takes the place of an option
+    "on_bad_row": ": the parameters missing and unknown of a term say what happens to such values",
+    "graph": ": each term has edges of its own",
+    **dict.fromkeys(("columns", "drop"), ": the terms name their columns, and others are ignored"),
+}
 
 
 def fit_terms(options: argparse.Namespace) -> int:
     """Fit a model of terms to the files, save it, and write the table of its coefficients."""
-    for name in NOT_TAKEN:
-        if getattr(options, name, None):
-            raise Wrong(f"--{name.replace('_', '-')} does not work with --terms")
+    _check_taken(options, FIT, "--terms")
     listed = terms_of(options.terms)
     check_file(options.model, "--model")
     if options.table is not None:
@@ -45,17 +47,15 @@ def fit_terms(options: argparse.Namespace) -> int:
         "coefficients": int(model.coef_.size),
     }
     figures |= {"alpha": model.alpha_} if options.alpha == "cv" else {}
-    figures |= {name: len(np.unique(groups)) for name, groups in _named(model)}
-    figures |= {
-        "objective": model._objectives[0],
-        "relative_gap": float(np.max(model.dual_gap_)),
-        "seconds": time.perf_counter() - begin,
-        "model": str(options.model),
-    }
+    figures |= {f"groups of {name}": _count(groups) for name, groups in model.groups_.items()}
+    figures |= {**certified(model), "seconds": time.perf_counter() - begin, "model": str(options.model)}
     save_model(model, options.model)
     if options.table is not None:
+        found = model.coef_table()
         with open_output(str(options.table)) as file:
-            _write_table(model, file)
+            writer = CsvWriter(file)
+            writer.line(found.column_names)
+            writer.lines(zip(*(map(_cell, column.to_pylist()) for column in found.columns), strict=True))
         figures["table"] = str(options.table)
     print_figures(figures, options.json)
     return 0
@@ -64,7 +64,7 @@ def fit_terms(options: argparse.Namespace) -> int:
 def model_of(listed: list, options: argparse.Namespace) -> Any:
     """The model of these terms that the options describe; with ``--alpha cv`` its search."""
     classifies, common = options.loss in CLASSIFICATION_LOSSES, {"loss": options.loss, "solver": options.solver}
-    common["tol"] = options.tol
+    common |= {"tol": options.tol, "random_state": options.seed}
     if options.alpha != "cv":
         strengths = {name: value for name in ("alpha", "l2") if (value := getattr(options, name)) is not None}
         return (TermsClassifier if classifies else TermsRegressor)(listed, **common, **strengths)
@@ -76,13 +76,21 @@ def model_of(listed: list, options: argparse.Namespace) -> Any:
 
 def predict_terms(model: TermsModel, options: argparse.Namespace) -> int:
     """Write one line for each row of the files, block by block, as for other models."""
+    _check_taken(options, PREDICT, "a model of terms")
     kept = [] if options.keep is None else options.keep.split(",")
-    writer, rows = Predictions(model, options.proba, kept), model._opened(opened(options, False))
+    writer, rows = Predictions(model, options.proba, kept), model._opened(opened(options, options.target or False))
     rows.keep(kept)
     model._encoded = True  # the blocks have been encoded
     with open_output(options.out) as file:
         writer.write(rows.raw_blocks(), file)
     return 0
+
+
+def _check_taken(options: argparse.Namespace, taken: set[str], what: str) -> None:
+    """Reject options that would be ignored."""
+    for name in given(options):
+        if name not in taken | OUTPUT:
+            raise Wrong(f"--{name.replace('_', '-')} does not work with {what}{INSTEAD.get(name, '')}")
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -91,11 +99,13 @@ def predict_terms(model: TermsModel, options: argparse.Namespace) -> int:
 def terms_of(path: Path) -> list:
     """The terms of a TOML file: tables ``[[term]]`` with ``kind`` and the parameters of the term."""
     try:
-        content = tomllib.loads(path.read_text())
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise Wrong(f"--terms: {path} cannot be read: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise Wrong(f"--terms: {path} is not TOML: {error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Wrong(f"--terms: {path} is not TOML in UTF-8: {error}") from None
+    except RecursionError:
+        raise Wrong(f"--terms: {path} is not a list of terms: its values are nested too deeply") from None
     entries = content.get("term")
     if not isinstance(entries, list) or not entries:
         raise Wrong(f'--terms: {path} needs entries such as [[term]] with kind = "ordered" and column = "age"')
@@ -128,22 +138,11 @@ def opened(options: argparse.Namespace, target: Any) -> sources.Tables:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def _named(model: TermsModel) -> Iterable[tuple[str, np.ndarray]]:
-    return ((f"groups of {name}", groups) for name, groups in model.groups_.items())
+def _count(groups: np.ndarray) -> int | list[int]:
+    """The number of groups; one per class if there are several."""
+    counts = [len(np.unique(labels)) for labels in np.atleast_2d(groups)]
+    return counts[0] if len(counts) == 1 else counts
 
 
-def _write_table(model: TermsModel, file: TextIO) -> None:
-    found = model.coef_table()
-    _write({name: found.column(name).to_numpy() for name in found.column_names}, file)
-
-
-def _write(columns: dict[str, Any], file: TextIO) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_text(value) for value in row] for row in zip(*columns.values(), strict=True))
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, (float, np.floating)):
-        return "" if np.isnan(value) else f"{value:.9g}"
-    return value
+def _cell(value: Any) -> Any:
+    return value if not isinstance(value, float) else "" if np.isnan(value) else f"{value:.9g}"

@@ -74,13 +74,13 @@ def fit(
     >>> import dask.array
     >>> from adasadmm import GraphGuidedRegressor, distributed
     >>> from distributed import Client
-    >>> client = Client(processes=False, dashboard_address=None)  # doctest: +SKIP
+    >>> client = Client(processes=False, dashboard_address="127.0.0.1:0")  # doctest: +SKIP
     >>> X = dask.array.random.default_rng(0).normal(size=(400, 3), chunks=(100, 3))
     >>> model = distributed.fit(GraphGuidedRegressor("chain"), X, X.sum(axis=1), client=client)  # doctest: +SKIP
     >>> model.coef_.shape  # doctest: +SKIP
     (3,)
     """
-    source = spread(X, y, sample_weight, client=client, lanes=lanes, rounds=rounds)
+    source = spread(X, y, sample_weight, offset, client=client, lanes=lanes, rounds=rounds)
     return estimator.fit(source, **settings)  # type: ignore[attr-defined]
 
 
@@ -122,7 +122,7 @@ def spread(
     >>> from distributed import Client
     >>> X = np.random.default_rng(0).normal(size=(400, 3))
     >>> source = sources.arrays(X, np.sign(X[:, 0]), block_rows=100)
-    >>> with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as client:
+    >>> with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as client:
     ...     rows = distributed.spread(source, client=client)
     ...     print(rows.shape, rows.on_workers, rows.lanes)
     (400, 3) True Lanes(number=2, rounds=16, partition_rows=(100, 100, 100, 100))

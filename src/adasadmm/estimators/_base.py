@@ -8,9 +8,8 @@ import html
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -30,6 +29,7 @@ from ..sources import Source
 from . import _fitting
 from ._callbacks import CallbackSupportMixin, epoch_callback
 from ._constraints import Limits, limits_of
+from ._fitted_state import names_in_older_state
 from ._fitting import Fit
 from ._gate import rows_to_predict
 from ._judged import Judged
@@ -41,42 +41,20 @@ from ._types import BoundsLike, Eta, LossLike, MatrixLike, PerRow, RandomState, 
 from ._validation import HeldOutArrays, HeldOutSource, LinearFunctions, split_arrays
 from ._weights import NO_WEIGHTS, adaptive_weights, check_adaptive, given_weights, number_of_terms, pilot
 
-__all__ = ["LinearModel", "all_or_nothing", "keep_parameters"]
+__all__ = ["LinearModel", "keep_parameters"]
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
-Model = TypeVar("Model")
-Arguments = ParamSpec("Arguments")
-Returned = TypeVar("Returned")
-
 
 def keep_parameters(estimator: BaseEstimator, given: dict[str, Any]) -> None:
-    """Store the constructor's parameters under their own names and do nothing else, as scikit-learn requires."""
-    for name in estimator._get_param_names():
-        setattr(estimator, name, given[name])
+    """Store the parameters of a constructor, its ``locals()``, and do nothing else, as scikit-learn requires.
 
-
-def all_or_nothing(
-    method: Callable[Concatenate[Model, Arguments], Returned],
-) -> Callable[Concatenate[Model, Arguments], Returned]:
-    """Decorate a fit so that the estimator stays unchanged if the fit fails or is interrupted.
-
-    An exception may carry attributes that are kept, by name, in its attribute ``kept``.
+    These are not the parameters of the estimator's class: a derived class may have more of them, or fewer.
     """
-
-    @functools.wraps(method)
-    def guarded(self: Model, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        before = dict(vars(self))
-        try:
-            return method(self, *args, **kwargs)
-        except BaseException as error:
-            vars(self).clear()
-            vars(self).update(before)
-            vars(self).update(getattr(error, "kept", {}))  # the scores of a search that was interrupted
-            raise
-
-    return guarded
+    for name, value in given.items():
+        if name != "self":
+            setattr(estimator, name, value)
 
 
 class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters, ABC):
@@ -109,7 +87,6 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
     coef_: Any  # sparse after sparsify()
     intercept_: Any
     _rows_seen: int
-    _predictions: int  # of a row, in one problem
     _run: list[Run] | None
     _stream_structure: Structure
     _has_offset: bool
@@ -209,12 +186,12 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
         structures = self._structures(X, alpha, per_row, targets)
         seed = self._seed(fixed=checkpoint is not None)
         kept = [checkpoint] if len(targets) == 1 else self._parts(checkpoint, len(targets))
-        callback = epoch_callback(self, X, labels, self._fitted_at if len(targets) == 1 else None)
         problems = [
             _fitting.problem_of(self, X_k, y, of_column(per_row, y, k, self._outputs), structure, l2)
             for k, ((X_k, y), structure) in enumerate(zip(rows_and_targets, structures, strict=True))
         ]
-        self._predictions = problems[0].outputs
+        fitted_at = functools.partial(self._fitted_at, problems[0]) if len(targets) == 1 else None
+        callback = epoch_callback(self, X, labels, fitted_at)
         starts = self._starts(problems, getattr(self, "_results", []) if self.warm_start else [])
         work = [
             (self, problem, seed, start, callback, part, resume)
@@ -228,8 +205,6 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
 
     def _validate(self, held_out: HeldOutSource | HeldOutArrays | None) -> None:
         """Set the mean loss of the rows that were held out, for each linear function."""
-        for name in ("validation_loss_", "_validation_rows"):
-            self.__dict__.pop(name, None)  # of an earlier fit
         if held_out is None:
             return
         coefs, intercepts = np.atleast_2d(self._dense_coef()), np.atleast_1d(self.intercept_)
@@ -244,7 +219,6 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
     def _know_features(self, source: Source) -> None:
         """Set the attributes that scikit-learn derives from X: the number and the names of the features."""
         self.n_features_in_ = source.shape[1]
-        self.__dict__.pop("feature_names_in_", None)
         if source.feature_names is not None:
             self.feature_names_in_ = np.array(source.feature_names, dtype=object)
 
@@ -252,9 +226,9 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
         """The user's targets, recovered from the targets of the linear functions."""
         return targets[0]
 
-    def _fitted_at(self, w: np.ndarray) -> dict:
+    def _fitted_at(self, problem: Problem, w: np.ndarray) -> dict:
         """The fitted attributes at an iterate, for callbacks that predict during the fit."""
-        coef, intercept = _fitting.split_intercept(self, w, self._predictions)
+        coef, intercept = _fitting.split_intercept(self, w, problem)
         return {"coef_": np.atleast_2d(coef), "intercept_": np.atleast_1d(intercept)}
 
     def _fitted_loss(self) -> tuple:
@@ -280,18 +254,19 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
         """The starting point of each problem: the previous results if their shapes fit, else None."""
         pairs = zip(problems, before, strict=False)
         fits = all(len(r.w) == problem.d and len(r.theta) == problem.m for problem, r in pairs)
-        return before if fits and len(before) == len(problems) else [None] * len(problems)
+        if not fits or len(before) != len(problems):
+            return [None] * len(problems)
+        return [_fitting.lifted(r, problem, -problem.level) for problem, r in zip(problems, before, strict=True)]
 
     def _set_fitted(self, fits: list[Fit]) -> None:
         for fit in fits:
             fit.result.trace.evaluate()
         # A run would keep X alive. Its certificate, which may be computed only now, is kept for the displays.
-        self._results = [dataclasses.replace(fit.result, run=None, certified=fit.result.certificate) for fit in fits]
+        ended = [dataclasses.replace(fit.result, run=None, certified=fit.result.certificate) for fit in fits]
+        self._results = [_fitting.lifted(r, fit.problem, fit.problem.level) for r, fit in zip(ended, fits, strict=True)]
         # The trace ends with the objective of the last iterate; the model is the average of the iterates.
         with np.errstate(over="ignore", invalid="ignore"):  # after divergence
             self._objectives = [fit.problem.objective(fit.result.w_average) for fit in fits]
-        for name in ("coef_penalized_", "intercept_penalized_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
         if all(fit.penalized is not None for fit in fits):
             coefs, intercepts = zip(*(fit.penalized for fit in fits if fit.penalized), strict=True)
             self._set_coefficients(list(coefs), list(intercepts))
@@ -375,6 +350,7 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
         """Restore a saved model; parameters that its version did not have get their defaults."""
         parameters = inspect.signature(type(self).__init__).parameters.values()
         later = {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
+        later["_set_by_fit"] = names_in_older_state(state)
         super().__setstate__({**later, **state})
 
     def __sklearn_tags__(self) -> Any:
@@ -386,4 +362,5 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters
 def _fit_together(work: list[tuple], n_jobs: int | None) -> list[Fit]:
     """Fit several linear functions in threads; an error in one of them, or Ctrl-C, stops all."""
     with Together() as together:
-        return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(together)(_fitting.fit_one, *each) for each in work)
+        tasks = (delayed(together)(_fitting.fit_one, *each) for each in work)
+        return Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)

@@ -24,8 +24,9 @@ from ..sources import Source, SourceError
 from ..sources._base import OfTargets
 from ..sources._held_out import split
 from . import _fitting, _predicting
-from ._base import LinearModel, all_or_nothing
+from ._base import LinearModel
 from ._callbacks import with_callbacks
+from ._fitted_state import all_or_nothing, from_scratch
 from ._gate import rows_and_labels, two_classes
 from ._parameters import LossAmong
 from ._partial import partial_fit
@@ -53,7 +54,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
+    @from_scratch
     def fit(
         self,
         X: RowsLike,
@@ -94,7 +95,6 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         source = source_of(X, y, sample_weight, offset)
         if source is not None:
             return self._fit_source(source, checkpoint, resume)
-        self.__dict__.pop("_place", None)
         rows, labels = rows_and_labels(self, X, y)
         self.classes_ = two_classes(labels, "y")
         per_row = self._per_row(rows, labels, sample_weight, offset)

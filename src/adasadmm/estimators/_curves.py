@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._core.states import is_indices, is_numbers
+
 __all__ = ["Curve", "places"]
 
 
@@ -31,9 +33,20 @@ class Curve(NamedTuple):
 
     def is_consistent(self) -> bool:
         """Whether the arrays belong together, as those of a damaged file may not."""
-        n = len(self.knots)
-        rows_exist = bool(np.isin(self.breaks, np.arange(n - self.degree - 1)).all())
-        return n > self.degree >= 0 and self.values.shape == self.knots.shape == (n,) and rows_exist
+        n, breaks = len(self.knots), self.breaks
+        return (
+            type(self.degree) is int
+            and n > self.degree >= 0
+            and is_numbers(self.knots, (n,))
+            and is_numbers(self.values, (n,))
+            and bool((np.diff(self.knots) > 0.0).all())
+            and is_indices(breaks, (len(breaks),), n - self.degree - 1)
+            and bool((np.diff(breaks) > 0).all())
+        )
+
+    def on(self, times: np.ndarray) -> np.ndarray:
+        """The values at times that contain all knots; if there are no others, a copy of those at the knots."""
+        return self.at(times) if len(times) > len(self.knots) else self.values.copy()
 
     def at(self, t: np.ndarray, place: np.ndarray | None = None) -> np.ndarray:
         """The values at any points; outside the knots those of the first and of the last polynomial.

@@ -14,15 +14,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import losses
 from .._core.threads import one_blas_thread
-from .._solve import solve
+from .._solve import solve_quietly
+from .._solve.advice import complaint
 from ..certificates import certify
 from ..certificates.domains import into_domain
+from ..certificates.duality import Dual, certificate
 from ..certificates.polish import feasible
-from ..certificates.trace import Result, Snapshot, Status, Trace
+from ..certificates.primal import primal_value
+from ..certificates.trace import Result, Snapshot, Trace
 from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, WithIntercept
 from ..linalg.selections import combined_columns
 from ..losses import Multinomial
+from ..losses.offsets import level_of
 from ..paths.along import Effort, MoreRows, solutions
 from ..paths.choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
 from ..paths.exact import with_exact_structure
@@ -33,9 +37,8 @@ from ..solvers import Solver
 from ..sources import Source
 from ..sources.blocks import outputs_of
 from ..sources.condensed import slopes_of_all
-from ._advice import missed
 from ._judged import Judgement
-from ._null_model import null_unless_better
+from ._null_model import is_near_null, null_unless_better, want_null_model
 from ._refit import refitted
 from ._responses import observed
 from ._structure import Structure
@@ -44,6 +47,7 @@ from ._types import LossLike, Parameters, PerRow
 __all__ = ["Fit", "as_loss", "as_scalar_loss", "fit_one", "fused_groups", "solvers_for"]
 
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
+WORSE_THAN_NULL = "the objective ended above that of the null model, which is returned instead"
 
 
 class Fit(NamedTuple):
@@ -53,10 +57,10 @@ class Fit(NamedTuple):
     intercept: Any  # a float, or an array with a number for each output
     result: Result
     choice: Choice
-    converged: bool
     problem: Problem
     fused: bool = False  # equal coefficients are equal to the last bit
     penalized: tuple[np.ndarray, Any] | None = None  # coefficients and intercept before they were estimated again
+    lost: bool = False  # the null model, because the solver ended far above it
 
 
 def as_loss(loss: LossLike) -> tuple:
@@ -91,10 +95,12 @@ def problem_of(
     per_row: PerRow,
     structure: Structure,
     l2: float,
+    levelled: bool = True,
 ) -> Problem:
     """The problem of one linear function, or of those of all outputs; the last coordinates are the intercepts.
 
-    These have no ridge and no penalty.
+    These have no ridge and no penalty. Targets far from 0 lose their level, `Problem.level`, unless ``levelled`` is
+    False: blocks of a stream do not have the same one.
     """
     if structure.copies is not None:
         if isinstance(rows, Source):
@@ -114,9 +120,12 @@ def problem_of(
         X = rows.view(intercept=True) if isinstance(rows, Source) else WithIntercept(rows)
         A = sp.hstack([A, sp.csr_array((A.shape[0], 1))], format="csr")
         gamma = np.append(gamma, 0.0)
-    return Problem(
+    level: np.ndarray | float = 0.0
+    if levelled and estimator.fit_intercept and y is not None:
+        level = level_of(loss, y, per_row.weight)
+    problem = Problem(
         X,
-        y,
+        y if y is None or not np.any(level) else y - level,
         loss=loss,
         penalty=penalty,
         A=A,
@@ -124,6 +133,8 @@ def problem_of(
         sample_weight=per_row.weight,
         offset=per_row.offset,
     )
+    problem.level = level
+    return problem
 
 
 def fit_one(
@@ -142,6 +153,7 @@ def fit_one(
         found = _at_all_rows(problem, fit_one(estimator, few, seed, start, callback))
         if gap_of(found.result) <= estimator.tol:
             return found
+    want_null_model(problem, estimator.fit_intercept)
     streaming = problem.source is not None and not problem.on_workers
     in_turn = solvers_for(estimator, problem, streaming)
     if estimator.max_iter is not None:
@@ -149,7 +161,7 @@ def fit_one(
 
     attempts = Attempts(estimator.tol)
     for choice in in_turn:
-        settings = _solve_settings(estimator, choice.solver, auto and not streaming)
+        settings = _solve_settings(estimator, choice.solver, auto and not streaming) | {"callback": callback}
         if auto and streaming and estimator.max_iter is None:
             settings["epochs"] = choice.solver.default_epochs  # each one reads all rows again
         if attempts.last is None:  # only the first run is saved
@@ -157,7 +169,9 @@ def fit_one(
         else:
             settings["epochs"] = min(settings["epochs"], CONTINUED)
             settings["start"] = attempts.last if _improves(problem, attempts.last) else None
-        if attempts.ended_by(choice, solve(problem, choice.solver, seed=seed, callback=callback, **settings)):
+        if checkpoint is None and estimator.max_iter is None:
+            settings["callback"] = attempts.watched(choice, settings["epochs"], callback)
+        if attempts.ended_by(choice, solve_quietly(problem, choice.solver, seed=seed, **settings)):
             break
     return _finished(estimator, problem, attempts.best, attempts.choice)
 
@@ -214,24 +228,23 @@ def fit_path(
 @one_blas_thread()
 def _finished(estimator: Parameters, problem: Problem, result: Result, choice: Choice, exact: bool = True) -> Fit:
     """The null model if nothing better was found, exact structure, and the second estimate."""
-    auto, reached = is_auto(estimator.solver), gap_of(result) <= estimator.tol
-    if auto and not reached and problem.source is None:
-        result = null_unless_better(problem, result, estimator.fit_intercept)
-    streaming = problem.source is not None and not problem.on_workers
-    converged = not auto or streaming or gap_of(result) <= estimator.tol  # the null model may be the optimum
-    fused = False
+    found, reached = result, gap_of(result) <= estimator.tol
+    if not reached:
+        result = null_unless_better(problem, found, estimator.fit_intercept)
+    lost, fused = result is not found and not is_near_null(problem, found, result), False
     if reached and (exact or estimator.refit != "none"):
         result, fused = with_exact_structure(problem, result, estimator.tol)
     result = feasible(problem, result)
-    penalized = split_intercept(estimator, result.w_average, problem.outputs)
+    result = _representable(problem, result)
+    penalized = split_intercept(estimator, result.w_average, problem)
     if estimator.refit == "none":
-        return Fit(*penalized, result, choice, converged, problem, fused)
+        return Fit(*penalized, result, choice, problem, fused, lost=lost)
     if problem.source is not None:
         raise ValueError(f'refit={estimator.refit!r} needs rows in memory, which a source has not: set refit="none"')
     if problem.outputs > 1:
         raise ValueError(f'refit={estimator.refit!r} is not available for outputs that are fitted together: set "none"')
     again = refitted(problem, result.w_average, 0.0 if fused else FUSED, estimator.fit_intercept)
-    return Fit(*split_intercept(estimator, again), result, choice, converged, problem, True, penalized)
+    return Fit(*split_intercept(estimator, again, problem), result, choice, problem, True, penalized, lost)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -251,36 +264,75 @@ def _solve_settings(estimator: Parameters, solver: Solver, auto: bool, show: boo
     }
 
 
-def split_intercept(estimator: Parameters, w: np.ndarray, outputs: int = 1) -> tuple[np.ndarray, Any]:
+def split_intercept(estimator: Parameters, w: np.ndarray, problem: Problem) -> tuple[np.ndarray, Any]:
     """The coefficients and the intercept; with several outputs, a row and a number for each of them.
 
     If a loss does not change when all its predictions do, so that their intercepts have a mean without effect, it is 0.
     """
+    outputs, level = problem.outputs, problem.level
     if outputs == 1:
-        return (w[:-1].copy(), float(w[-1])) if estimator.fit_intercept else (w.copy(), 0.0)
+        return (w[:-1].copy(), float(w[-1] + level)) if estimator.fit_intercept else (w.copy(), 0.0)
     W = w.reshape(-1, outputs)
     if not estimator.fit_intercept:
         return W.T.copy(), np.zeros(outputs)
     is_softmax = isinstance(estimator._fitted_loss(), Multinomial)
-    return W[:-1].T.copy(), W[-1] - (W[-1].mean() if is_softmax else 0.0)
+    return W[:-1].T.copy(), W[-1] - (W[-1].mean() if is_softmax else 0.0) + level
+
+
+def lifted(result: Result, problem: Problem, by: np.ndarray | float) -> Result:
+    """The result with another level of the intercepts."""
+    if not np.any(by):
+        return result
+    points = {}
+    for name in ("w", "w_mean", "w_average", "w_feasible"):
+        w = getattr(result, name).copy()
+        w[-problem.outputs :] += by
+        points[name] = w
+    return dataclasses.replace(result, **points)
+
+
+def _representable(problem: Problem, result: Result) -> Result:
+    """The result with an intercept that is still a number of the same value when the level of y is added to it."""
+    if not np.any(problem.level):
+        return result
+    w = result.w_average.copy()
+    w[-problem.outputs :] = (w[-problem.outputs :] + problem.level) - problem.level
+    before = result.certificate
+    if before is None or np.array_equal(w, result.w_average):
+        return result
+    v = problem.times_A(w) - problem.b
+    dual = Dual(before.dual, before.dual_residual)
+    return result.at(w, v, certificate(problem, (w, v), primal_value(problem, w, v), dual))
 
 
 def judgement(fit: Fit, has_intercept: bool) -> Judgement:
     """Return the data from which the degrees of freedom of a fit are computed."""
-    w = np.vstack([np.atleast_2d(fit.coef).T, fit.intercept]) if has_intercept else np.atleast_2d(fit.coef).T
+    w = np.atleast_2d(fit.coef).T
+    if has_intercept:
+        w = np.vstack([w, fit.intercept - fit.problem.level])
     return Judgement(fit.problem, w.reshape(-1), 0.0 if fit.fused else FUSED, fit.penalized is not None)
 
 
 def warn_unless_converged(fits: list[Fit], estimator: Parameters) -> None:
-    """Warn if a solver diverged, or if ``solver="auto"`` did not reach ``tol``."""
-    if any(fit.result.status is Status.diverged for fit in fits):
-        remedy = f"a smaller eta may help (it is {estimator.eta!r}), or solver='auto'"
-        warnings.warn(f"{Status.diverged.value}; {remedy}", ConvergenceWarning, stacklevel=4)
-        return
+    """Warn if a solver diverged, missed a ``tol`` that it was to reach, ended above the null model, or has doubts."""
+    auto = is_auto(estimator.solver)
     for fit in fits:
-        if not fit.converged:
-            warnings.warn(missed(fit.result, estimator.tol, estimator.max_iter), ConvergenceWarning, stacklevel=4)
+        streaming = fit.problem.source is not None and not fit.problem.on_workers
+        goal = estimator.tol if fit.choice.solver.uses_all_rows or (auto and not streaming) else None
+        other = "" if auto else "solver='auto'"
+        text = complaint(fit.result, gap_of(fit.result), goal, estimator.max_iter, other=other)
+        if fit.lost and (text or goal is None):  # else the null model is the optimum
+            text = f"{text}; {WORSE_THAN_NULL}" if text else f"{WORSE_THAN_NULL}: {_remedies(estimator)}"
+        if text:
+            warnings.warn(text, ConvergenceWarning, stacklevel=4)
             return
+
+
+def _remedies(estimator: Parameters) -> str:
+    """What may help a stochastic solver that ended above the null model."""
+    other = "" if is_auto(estimator.solver) else ", or solver='auto'"
+    smaller = f"a smaller eta may help (it is {estimator.eta!r})"
+    return f"{smaller}, more iterations (max_iter), columns of equal size (StandardScaler){other}"
 
 
 def fused_groups(coef: np.ndarray, edges: np.ndarray, exactly: bool) -> np.ndarray:

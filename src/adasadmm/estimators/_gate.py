@@ -12,6 +12,8 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from ..linalg.matrices import check_entries
+
 __all__ = ["named_faults", "rows_alone", "rows_and_labels", "rows_and_numbers", "rows_to_predict", "two_classes"]
 
 RULES: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
@@ -56,6 +58,7 @@ def two_classes(labels: npt.ArrayLike, where: str) -> np.ndarray:
 @contextlib.contextmanager
 def named_faults(X: Any = None, y: Any = None, labels: Any = None) -> Iterator[None]:
     """Raise an error that names the value at fault instead of one that only NumPy or scikit-learn would understand."""
+    check_entries(X, "X")
     try:
         yield
     except (TypeError, ValueError) as error:

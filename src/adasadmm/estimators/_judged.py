@@ -9,12 +9,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import matrices
 from ..paths.criteria import Criteria, criteria
+from ..paths.degrees import MOST, TooLarge
 from ..problem import Problem
 
 __all__ = ["Judged", "JudgedPath", "Judgement", "by_function"]
 
 SMALL = 1_000_000  # entries of X up to which a model keeps the rows until the criteria are computed
 MOST_FLOPS = 2e9  # for more rows, the criteria are computed with the fit if that takes no more than this
+EASY = 400  # rows and columns of a dense matrix whose eigenvalues take less than 0.1 s
+LATER = "they take long to compute, and the model was pickled, saved or copied without them: read df_ before"
 
 
 class Judgement(NamedTuple):
@@ -26,13 +29,23 @@ class Judgement(NamedTuple):
     refitted: bool = False
     merged: bool = False  # rows are means of several targets, and their likelihood is not that of the targets
 
-    def made(self) -> Criteria:
+    def made(self, most: int = MOST) -> Criteria:
+        """The criteria; ``most`` limits the size of dense matrices, as in `degrees_of_freedom`."""
         if self.problem.outputs > 1:
             return Criteria(None, None, None, "several outputs are fitted together")
-        found = criteria(self.problem, self.w, self.apart, self.refitted)
+        found = criteria(self.problem, self.w, self.apart, self.refitted, most)
         if not self.merged or found.df is None:
             return found
         return Criteria(found.df, None, None, "several targets at one time were replaced by their mean")
+
+    def attempted(self, most: int = MOST) -> Criteria:
+        """The criteria, or the reason why there are none: a fit that is returned or saved must not fail with them."""
+        try:
+            return self.made(most)
+        except TooLarge:
+            return Criteria(None, None, None, LATER)
+        except Exception as error:  # any, since the loss and the penalty may be a user's
+            return Criteria(None, None, None, f"their computation failed: {error}")
 
     @property
     def flops(self) -> float:
@@ -54,16 +67,12 @@ class Judged:
         elif sum(matrices.size(one.problem.rows.X) for one in judgements) <= SMALL:
             self._judgements = judgements
         elif sum(one.flops for one in judgements) <= MOST_FLOPS:
-            self._keep([one.made() for one in judgements])
+            self._keep([one.attempted() for one in judgements])
         else:
             self._keep([Criteria(None, None, None, "the rows are too many to compute them with every fit")])
 
     def _keep(self, found: list[Criteria]) -> None:
-        names = ("df", "aic", "bic")
-        known = {name: [getattr(one, name) for one in found] for name in names}
-        self._criteria = {name: values[0] if len(values) == 1 else values for name, values in known.items()}
-        self._criteria["reason"] = next((one.reason for one in found if one.reason), "")
-        self._judgements = None
+        self._criteria, self._judgements = _by_name(found), None
 
     def _criterion(self, name: str) -> Any:
         check_is_fitted(self, "coef_")
@@ -98,10 +107,15 @@ class Judged:
         return self._criterion("reason")
 
     def __getstate__(self) -> dict[str, Any]:
-        """The criteria in place of the rows that they are computed from."""
+        """The state with the criteria in place of the rows that they are computed from, if that takes little time.
+
+        The model itself does not change: it keeps its rows until its criteria are read.
+        """
+        state = dict(super().__getstate__())  # type: ignore[call-overload]
         if self._judgements is not None:
-            self._keep([one.made() for one in self._judgements])
-        return super().__getstate__()  # type: ignore[return-value]
+            most = _easy(len(self._judgements))
+            state.update(_criteria=_by_name([one.attempted(most) for one in self._judgements]), _judgements=None)
+        return state
 
 
 class JudgedPath(Judged):
@@ -114,11 +128,7 @@ class JudgedPath(Judged):
         """Keep small rows, which all fits share, until the degrees of freedom are asked for."""
         self._df_path, self._path_judgements = None, judgements
         if sum(matrices.size(one.problem.rows.X) for one in judgements[0]) > SMALL:
-            self._judge_path()
-
-    def _judge_path(self) -> None:
-        assert self._path_judgements is not None
-        self._keep_df_path([[one.made().df for one in fits] for fits in self._path_judgements])
+            self._keep_df_path([[one.attempted().df for one in fits] for fits in judgements])
 
     def _keep_df_path(self, found: list[Any]) -> None:
         self._df_path, self._path_judgements = by_function(found), None
@@ -128,18 +138,34 @@ class JudgedPath(Judged):
         """Degrees of freedom along the path on all rows; NaN where ``df_`` is None."""
         check_is_fitted(self, "coef_path_")
         if self._df_path is None:
-            self._judge_path()
+            assert self._path_judgements is not None
+            self._keep_df_path([[one.made().df for one in fits] for fits in self._path_judgements])
         assert self._df_path is not None
         return self._df_path
 
     def __getstate__(self) -> dict[str, Any]:
-        """The degrees of freedom in place of the rows that they are computed from."""
+        """The state with the degrees of freedom in place of the rows, as in `Judged`; NaN where they take long."""
+        state = super().__getstate__()
         if self._path_judgements is not None:
-            self._judge_path()
-        return super().__getstate__()
+            most = _easy(sum(map(len, self._path_judgements)))
+            found = [[one.attempted(most).df for one in fits] for fits in self._path_judgements]
+            state.update(_df_path=by_function(found), _path_judgements=None)
+        return state
 
 
 def by_function(values: list[Any]) -> np.ndarray:
     """Values along a path, of shape (n_alphas,) for one linear function, else (n_classes, n_alphas)."""
     found = np.array(values, dtype=float).T
     return found[0] if len(found) == 1 else found
+
+
+def _by_name(found: list[Criteria]) -> dict[str, Any]:
+    """The criteria of each linear function by their names; a list of them if there are several functions."""
+    known = {name: [getattr(one, name) for one in found] for name in ("df", "aic", "bic")}
+    by_name: dict[str, Any] = {name: values[0] if len(values) == 1 else values for name, values in known.items()}
+    return {**by_name, "reason": next((one.reason for one in found if one.reason), "")}
+
+
+def _easy(fits: int) -> int:
+    """The size of the matrices that take, for so many fits together, as long as one of size ``EASY``."""
+    return int(EASY / fits ** (1.0 / 3.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +20,17 @@ __all__ = [
     "as_labels",
     "blocks_of_nodes",
     "differences_of_nodes",
-    "models_at",
+    "neighbours_of",
     "network_of",
     "numbers_of",
     "places_of",
+    "scores_at_nodes",
+    "scores_at_places",
 ]
 
-NEAR = 0.1  # of the median distance of neighbours: added to each distance, so that no weight is infinite
+NEAR = 0.1  # of the median distance of neighbouring nodes: added to each distance, so that no weight is infinite
 MEDIAN_STEPS = 200
+AT_ONCE = 1 << 18  # numbers of the models of rows that are in memory at once: a prediction has any number of rows
 
 
 class Places(NamedTuple):
@@ -104,6 +107,11 @@ def numbers_of(groups: npt.ArrayLike | None, labels: np.ndarray, rows: int) -> n
         raise ValueError(f"groups must have shape ({rows},), the node of each row of X, got {given.shape}")
     if missing := [row for row, label in enumerate(given.tolist()) if label is None or _is_nan(label)]:
         raise ValueError(f"groups must name the node of each row of X, got {given[missing[0]]} in row {missing[0]}")
+    if given.dtype.kind == "f" and labels.dtype.kind in "iu":  # 1.0 would be found as node 1
+        raise ValueError(
+            f"groups must be the numbers of nodes as integers, got {given.dtype}: convert them with astype(int), "
+            "or pass weights by name, as sample_weight=..."
+        )
     number = {label: k for k, label in enumerate(labels.tolist())}
     found = np.array([number.get(label, -1) for label in given.tolist()], dtype=np.int64)
     if (found < 0).any():
@@ -167,27 +175,67 @@ def differences_of_nodes(edges: np.ndarray, nodes: int, width: int) -> sp.csr_ar
     return sp.kron(graphs.incidence(edges, None, nodes), sp.eye_array(width), format="csr")
 
 
-# --- models for new places -------------------------------------------------------------------------------------------
+# --- scores at nodes and at new places -------------------------------------------------------------------------------
 
 
-def models_at(
-    coordinates: npt.ArrayLike | None, rows: int, places: Places, models: np.ndarray, n_neighbors: int
-) -> np.ndarray:
-    """The model at the place of each row: the geometric median of those of the nearest nodes."""
+class Neighbours(NamedTuple):
+    """The nearest nodes of each place, and their weights: both of shape (places, k)."""
+
+    node: np.ndarray
+    weight: np.ndarray
+
+
+def scores_at_nodes(X: ValidRows, node: np.ndarray, models: np.ndarray) -> np.ndarray:
+    """The linear functions of each row, by the models of its node, of shape (functions, nodes, d + 1)."""
+    if sp.issparse(X):  # never a dense row of X, nor the dense coefficients of a row
+        design = blocks_of_nodes(X, node, models.shape[1], intercept=True)
+        return np.asarray(design @ models.reshape(len(models), -1).T)
+    found = np.empty((X.shape[0], len(models)))
+    for part in _parts(X.shape[0], models.shape[2]):
+        for k, model in enumerate(models):
+            found[part, k] = _row_products(X[part], model[node[part]])
+    return found
+
+
+def neighbours_of(coordinates: npt.ArrayLike | None, rows: int, places: Places, n_neighbors: int) -> Neighbours:
+    """The nodes nearest to the place of each row; their weights fall with the distance."""
     if places.coordinates is None:
         raise ValueError("predictions at new places need the coordinates of the nodes: give them to the constructor")
     where = np.asarray(coordinates, dtype=np.float64)
     wanted = rows, places.coordinates.shape[1]
     if where.shape != wanted or not np.isfinite(where).all():
         raise ValueError(f"coordinates must be finite numbers of shape {wanted}, got shape {where.shape}")
-    count = min(n_neighbors, len(models))
-    index = NearestNeighbors(n_neighbors=count).fit(places.coordinates)
+    nodes = len(places.labels)
+    index = NearestNeighbors(n_neighbors=min(n_neighbors, nodes)).fit(places.coordinates)
     distance, other = index.kneighbors(where)
+    scale = np.median(index.kneighbors(n_neighbors=1)[0]) if nodes > 1 else 0.0  # of the nodes, whatever is predicted
+    return Neighbours(other, 1.0 / (distance + NEAR * (scale or 1.0)))
+
+
+def scores_at_places(X: ValidRows, near: Neighbours, models: np.ndarray) -> np.ndarray:
+    """The linear functions of each row, by the geometric median of the models of its nearest nodes."""
+    rows, count = near.node.shape
     if count == 1:
-        return models[other[:, 0]]
-    scale = np.median(distance) or 1.0
-    weight = 1.0 / (distance + NEAR * scale)
-    return geometric_medians(models[other], weight)
+        return scores_at_nodes(X, near.node[:, 0], models)
+    found = np.empty((rows, len(models)))
+    for part in _parts(rows, count * models.shape[2]):
+        for k, model in enumerate(models):
+            found[part, k] = _row_products(X[part], geometric_medians(model[near.node[part]], near.weight[part]))
+    return found
+
+
+def _parts(rows: int, numbers: int) -> Iterator[slice]:
+    """Slices of rows that need at most ``AT_ONCE`` numbers together, if one row needs ``numbers`` of them."""
+    step = max(1, AT_ONCE // numbers)
+    return (slice(start, start + step) for start in range(0, rows, step))
+
+
+def _row_products(X: ValidRows, models: np.ndarray) -> np.ndarray:
+    """The product of each row with its own coefficients, plus its own intercept."""
+    coef, intercept = models[:, :-1], models[:, -1]
+    if sp.issparse(X):
+        return np.asarray(sp.csr_array(X).multiply(coef).sum(axis=1)).reshape(-1) + intercept
+    return np.einsum("ij,ij->i", X, coef) + intercept
 
 
 def geometric_medians(points: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -203,7 +251,9 @@ def geometric_medians(points: np.ndarray, weight: np.ndarray) -> np.ndarray:
         distance = np.linalg.norm(points - median[:, None], axis=2)
         pull = weight / np.maximum(distance, least)
         median = np.einsum("rk,rkq->rq", pull, points) / pull.sum(axis=1)[:, None]
-    between = np.linalg.norm(points[:, :, None] - points[:, None], axis=3)
+    # One point at a time: all differences at once would be k times as large as the points.
+    to_point = [np.linalg.norm(points - points[:, [j]], axis=2) for j in range(points.shape[1])]
+    between = np.stack(to_point, axis=1)
     at_points = np.einsum("rk,rjk->rj", weight, between)
     own = np.einsum("rk,rk->r", weight, np.linalg.norm(points - median[:, None], axis=2))
     best, rows = at_points.argmin(axis=1), np.arange(len(points))

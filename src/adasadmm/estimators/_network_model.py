@@ -7,16 +7,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from .._core.states import is_graph, is_numbers
 from ..penalties import L1, GroupL2
 from ..problem import Problem
 from ._fitting import as_scalar_loss, fused_groups
 from ._gate import rows_to_predict
-from ._network import as_labels, blocks_of_nodes, differences_of_nodes, models_at, network_of, numbers_of, places_of
+from ._network import (
+    as_labels,
+    blocks_of_nodes,
+    differences_of_nodes,
+    neighbours_of,
+    network_of,
+    numbers_of,
+    places_of,
+    scores_at_nodes,
+    scores_at_places,
+)
 from ._predicting import as_offset
 from ._signals import NOT_NEGATIVE, Outcome, SignalModel
 from ._types import GraphLike, MatrixLike, PerRow, ValidRows
@@ -125,13 +135,11 @@ class NetworkModel(SignalModel):
             )
         models = self._models.reshape(-1, *self._models.shape[-2:])
         if groups is not None:
-            node = numbers_of(groups, self.nodes_, n)
-            of_rows = [model[node] for model in models]
+            found = scores_at_nodes(rows, numbers_of(groups, self.nodes_, n), models)
         else:
             nearest = 1 if self.unseen == "nearest" else int(self.n_neighbors)
-            of_rows = [models_at(coordinates, n, self._places, model, nearest) for model in models]
+            found = scores_at_places(rows, neighbours_of(coordinates, n, self._places, nearest), models)
         shift = as_offset(offset, n)
-        found = np.column_stack([_row_products(rows, model[:, :-1]) + model[:, -1] for model in of_rows])
         found += 0.0 if shift is None else shift[:, None]
         return found[:, 0] if len(models) == 1 else found
 
@@ -152,22 +160,19 @@ class NetworkModel(SignalModel):
         return f"{len(self.nodes_)} nodes, {len(self.graph_)} edges, {self.n_features_in_} features"
 
     def _is_consistent(self) -> bool:
-        functions, nodes = self._models.shape[:-2], len(self.nodes_)
+        functions, nodes, where = self._models.shape[:-2], len(self.nodes_), self._places.coordinates
+        classes = getattr(self, "classes_", None)
         return (
-            self.coef_.dtype.kind == "f"
-            and self.coef_.shape == (*functions, nodes, self.n_features_in_)
-            and self.intercept_.shape == (*functions, nodes)
-            and self._models.shape == (*functions, nodes, self.n_features_in_ + 1)
+            functions == (() if classes is None or len(classes) == 2 else (len(classes),))
+            and is_numbers(self.coef_, (*functions, nodes, self.n_features_in_))
+            and is_numbers(self.intercept_, (*functions, nodes))
+            and is_numbers(self._models, (*functions, nodes, self.n_features_in_ + 1))
+            and is_graph(self.graph_, self.graph_weights_, nodes)
+            and np.shape(self._places.labels) == np.shape(self.nodes_) == (nodes,)
+            and (where is None or is_numbers(where, (nodes, *np.shape(where)[1:])))
         )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _row_products(X: ValidRows, coef: np.ndarray) -> np.ndarray:
-    """The product of each row with its own coefficients."""
-    if sp.issparse(X):
-        return np.asarray(sp.csr_array(X).multiply(coef).sum(axis=1)).reshape(-1)
-    return np.einsum("ij,ij->i", X, coef)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+from sklearn.base import _fit_context, clone
 from sklearn.metrics import check_scoring
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -23,10 +24,22 @@ from ..problem import Problem
 from ..sources import Source
 from . import _fitting
 from ._base import LinearModel
+from ._fitted_state import from_scratch
 from ._judged import JudgedPath, by_function
 from ._responses import of_column
 from ._rows import load_for_search, source_of
-from ._search import Combination, Search, Selected, admitted, folds_of, parameters, ranks, selected
+from ._search import (
+    Combination,
+    ScorePath,
+    Search,
+    Selected,
+    admitted,
+    folds_of,
+    parameters,
+    ranks,
+    scoring_tol,
+    selected,
+)
 from ._structure import Structure
 from ._types import Folds, MatrixLike, PerRow, RowsLike, ScoringLike, ValidRows
 
@@ -101,11 +114,14 @@ class PathCV(JudgedPath, LinearModel):
     scoring: ScoringLike
     _own_structure: Structure | None = None
     _groups: npt.ArrayLike | None = None
+    _source: Source | None = None  # from which the rows of this fit were loaded
     _whole_groups = False
     _held_out: ValidRows | None = None  # rows of a fold, which need no further checks
 
     _parameter_constraints: ClassVar[dict] = {**LinearModel._parameter_constraints, **SEARCH_CONSTRAINTS}
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    @from_scratch
     def fit(
         self,
         X: RowsLike,
@@ -141,6 +157,7 @@ class PathCV(JudgedPath, LinearModel):
         """
         if checkpoint is not None or resume:
             raise ValueError("a cross-validated search keeps no checkpoints: use one in the fit of the plain estimator")
+        self._check_search()
         source = source_of(X, y, sample_weight, offset)
         if source is not None:
             column = groups if isinstance(groups, str) else None
@@ -151,14 +168,11 @@ class PathCV(JudgedPath, LinearModel):
             raise ValueError(
                 f"groups must hold the group of each row unless X is a source of named columns, got {groups!r}"
             )
-        try:
-            self._groups = groups
-            super().fit(X, y, sample_weight, offset)
-        finally:
-            for name in ("_groups", "_whole_groups"):
-                self.__dict__.pop(name, None)
+        self._groups, self._source = groups, source
+        super().fit(X, y, sample_weight, offset)
+        for name in ("_groups", "_whole_groups", "_source"):
+            self.__dict__.pop(name, None)
         if source is not None:
-            self._know_features(source)
             self._place = ("memory", "in memory, because a search splits them into folds")
         return self
 
@@ -187,15 +201,17 @@ class PathCV(JudgedPath, LinearModel):
     ) -> list[_fitting.Fit]:
         """Choose the strengths, then fit along the path on all rows and keep the chosen point."""
         assert not isinstance(X, Source)
-        if self._penalty_is_given():
-            raise ValueError("penalty must be 'l1' or 'group': a penalty object has its own strength instead of alpha")
+        if self._source is not None:
+            self._know_features(self._source)  # edges and bounds may refer to features by name
         self._has_offset = per_row.offset is not None
-        data = Data(X, targets, per_row)
-        combinations = self._combinations(data)
-        whole = self._worker()
-        rows = as_rows(X)
+        data, weight = Data(X, targets, per_row), per_row.weight
+        combinations = self._combinations(float(X.shape[0] if weight is None else weight.sum()))
+        whole, rows = self._worker(), as_rows(X)
+        known = {*vars(whole), "_own_structure"}
         problems = [whole._problems(data, rows, combination) for combination in combinations]
-        self.__dict__.update({k: v for k, v in vars(whole).items() if k not in vars(self) and k != "_own_structure"})
+        self.__dict__.update(
+            {name: value for name, value in vars(whole).items() if name not in known}
+        )  # graph_, for one
         self.alphas_ = self._strengths_tried([problem for of_one in problems for problem in of_one])
         seed = self._seed()
         paths = [WholePath(self.alphas_, self._paths(of_one, seed, self.alphas_)) for of_one in problems]
@@ -214,9 +230,18 @@ class PathCV(JudgedPath, LinearModel):
 
     # --- problems and paths ------------------------------------------------------------------------------------------
 
-    def _combinations(self, data: Data) -> list[Combination]:
-        weight = data.per_row.weight
-        total = float(data.X.shape[0] if weight is None else weight.sum())
+    def _check_search(self) -> None:
+        """Raise if the settings are wrong whatever the rows are, before a source is read."""
+        if self._penalty_is_given():
+            raise ValueError("penalty must be 'l1' or 'group': a penalty object has its own strength instead of alpha")
+        if self.selection != "cv" and self.rule != "best":
+            raise ValueError(f'rule must be "best" with selection="{self.selection}", got {self.rule!r}')
+        self._combinations(1.0)
+        if not isinstance(self.alphas, Integral):
+            as_strengths("alphas", self.alphas)
+
+    def _combinations(self, total: float) -> list[Combination]:
+        """The settings of each path; ``total`` is the sum of the weights."""
         ratios = [float(self.l1_ratio)] if self.l1_ratios is None else as_strengths("l1_ratios", self.l1_ratios)
         if max(ratios) > 1.0:
             raise ValueError(f"l1_ratios must be between 0 and 1, got {self.l1_ratios!r}")
@@ -254,8 +279,12 @@ class PathCV(JudgedPath, LinearModel):
     ) -> Iterator[list[_fitting.Fit]]:
         """The fits of all linear functions, alpha by alpha: to all rows, or to some of those of another path."""
         starts = [None if fold_of is None else fold_of[0].start(fold_of[1], k) for k in range(len(problems))]
+        model = self
+        if fold_of is not None:
+            model = copy.copy(self)
+            model.tol = scoring_tol(self.tol)
         paths = [
-            _fitting.fit_path(self, problem, alphas, seed, exact=fold_of is None, more_rows=start)
+            _fitting.fit_path(model, problem, alphas, seed, exact=fold_of is None, more_rows=start)
             for problem, start in zip(problems, starts, strict=True)
         ]
         return (list(fits) for fits in zip(*paths, strict=True))
@@ -269,23 +298,27 @@ class PathCV(JudgedPath, LinearModel):
             raise ValueError('rule="1se" needs at least 2 folds to compute a standard error, cv gives 1')
         search, scorer = Search(combinations, self.alphas_, len(folds)), check_scoring(self, self.scoring)
 
-        def score_path(combination: Combination, fold: int, alphas: np.ndarray) -> Iterator[tuple[float, float]]:
+        def scorer_of(fold: int) -> ScorePath:
             train, test = folds[fold]
             fitted_to, held_out = data.taken(train), data.taken(test)
-            model = self._worker()
-            problems = model._problems(fitted_to, as_rows(fitted_to.X), combination)
-            model.__dict__.pop("feature_names_in_", None)  # the graph may use names, but the held-out rows have none
-            model._default_offset = held_out.per_row.offset  # a scorer calls predict with X alone
-            model._held_out = held_out.X
-            weight = held_out.per_row.weight
+            rows, y_test, weight = as_rows(fitted_to.X), self._labels(held_out.targets), held_out.per_row.weight
             keywords = {} if weight is None else {"sample_weight": weight}
-            y_test = self._labels(held_out.targets)
-            whole = paths[combinations.index(combination)]
-            for fits in self._paths(problems, seed, alphas, (whole, train)):
-                model._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
-                yield float(scorer(model, held_out.X, y_test, **keywords)), _worst_gap(fits)
+            learner = self._worker()  # of all combinations, so that a graph is learnt once
 
-        search.run(score_path, self.n_jobs, self.verbose > 0)
+            def score_path(combination: Combination, alphas: np.ndarray) -> Iterator[tuple[float, float]]:
+                problems = learner._problems(fitted_to, rows, combination)
+                model = copy.copy(learner)
+                model.__dict__.pop("feature_names_in_", None)  # the graph may use names, held-out rows have none
+                model._default_offset = held_out.per_row.offset  # a scorer calls predict with X alone
+                model._held_out = held_out.X
+                whole = paths[combinations.index(combination)]
+                for fits in self._paths(problems, seed, alphas, (whole, train)):
+                    model._set_coefficients([fit.coef for fit in fits], [fit.intercept for fit in fits])
+                    yield float(scorer(model, held_out.X, y_test, **keywords)), _worst_gap(fits)
+
+            return score_path
+
+        search.run(scorer_of, self.n_jobs, self.verbose > 0)
         self.cv_results_ = search.results()
         several = self.l1_ratios is not None and np.size(self.l1_ratios) > 1
         shape = (-1, np.size(self.l2s) if self.l2s is not None else 1, *search.scores.shape[1:])
@@ -294,8 +327,6 @@ class PathCV(JudgedPath, LinearModel):
 
     def _by_criterion(self, data: Data, combinations: list[Combination], paths: list[WholePath], seed: int) -> Selected:
         """The path of each combination on all rows, and the place of the least AIC or BIC, summed over functions."""
-        if self.rule != "best":
-            raise ValueError(f'rule must be "best" with selection="{self.selection}", got {self.rule!r}')
         found = [[self._judged(fits) for fits in path.fits] for path in paths]
         values = np.array([[np.sum(one[self.selection]) for one in of_path] for of_path in found])
         df = np.array([[np.max(one["df"]) for one in of_path] for of_path in found])

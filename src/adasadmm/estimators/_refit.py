@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import penalties
-from .._solve import solve
+from .._solve import solve_quietly
 from ..certificates.polish import feasible
 from ..linalg.clusters import null_space
 from ..linalg.matrices import to_scipy
@@ -44,7 +44,9 @@ def refitted(problem: Problem, w: np.ndarray, apart: float, has_intercept: bool)
     )
     attempts = Attempts(TOL)
     for choice in choices(inner, Tuning()):
-        if attempts.ended_by(choice, solve(inner, choice.solver, tol=TOL, epochs=choice.solver.fit_epochs)):
+        most = choice.solver.fit_epochs
+        watched = attempts.watched(choice, most)
+        if attempts.ended_by(choice, solve_quietly(inner, choice.solver, tol=TOL, epochs=most, callback=watched)):
             break
     at_bounds, _ = with_exact_structure(inner, attempts.best, TOL)
     return members @ feasible(inner, at_bounds).w_average

@@ -14,12 +14,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..checkpoints import Checkpoint
 from ..losses import Gamma, Tweedie, has_log_link
+from ..problem import Problem
 from ..registry import REGRESSION_LOSSES
 from ..sources import SourceError
 from ..sources._held_out import split
 from . import _fitting, _predicting
-from ._base import LinearModel, all_or_nothing
+from ._base import LinearModel
 from ._callbacks import with_callbacks
+from ._fitted_state import all_or_nothing, from_scratch
 from ._gate import rows_alone, rows_and_numbers
 from ._parameters import LossAmong
 from ._partial import partial_fit
@@ -47,7 +49,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
+    @from_scratch
     def fit(
         self,
         X: RowsLike,
@@ -103,7 +105,6 @@ class LinearRegressor(RegressorMixin, LinearModel):
             per_row = self._per_row(loaded.X, loaded.weight, loaded.offset)
             self._fit(loaded.X, [target], per_row, checkpoint, resume)
             return self
-        self.__dict__.pop("_place", None)
         if not self._takes_responses:
             rows, target = rows_and_numbers(self, X, y)
             self._fit(rows, [target], self._per_row(rows, sample_weight, offset), checkpoint, resume)
@@ -186,8 +187,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
         self.coef_ = np.vstack(coefs)
         self.intercept_ = np.concatenate([np.atleast_1d(intercept) for intercept in intercepts])
 
-    def _fitted_at(self, w: np.ndarray) -> dict:
-        coef, intercept = _fitting.split_intercept(self, w, self._outputs or 1)
+    def _fitted_at(self, problem: Problem, w: np.ndarray) -> dict:
+        coef, intercept = _fitting.split_intercept(self, w, problem)
         if self._outputs is None:
             return {"coef_": coef, "intercept_": intercept}
         return {"coef_": np.atleast_2d(coef), "intercept_": np.atleast_1d(intercept)}

@@ -20,13 +20,14 @@ from .._core.threads import Halted, Together
 from .._solve.progress import SearchProgress
 from ._types import Folds
 
-__all__ = ["Combination", "Search", "Selected", "admitted", "folds_of", "selected"]
+__all__ = ["Combination", "ScorePath", "Search", "Selected", "admitted", "folds_of", "scoring_tol", "selected"]
 
 FEW_FOLDS = 5
+DEFAULT_TOL, SCORING_TOL = 1e-6, 1e-3
 MOST_DEGREES = 0.5  # of freedom, for each row
 
 Fold = tuple[np.ndarray, np.ndarray]
-ScorePath = Callable[["Combination", int, np.ndarray], Iterator[tuple[float, float]]]
+ScorePath = Callable[["Combination", np.ndarray], Iterator[tuple[float, float]]]
 
 
 class Combination(NamedTuple):
@@ -41,6 +42,14 @@ class Selected(NamedTuple):
 
     combination: int
     alpha: int
+
+
+def scoring_tol(tol: float) -> float:
+    """The tolerance of fits to folds: a score needs less accuracy than the groups of the final model.
+
+    A tolerance below the default one asks for accurate scores as well.
+    """
+    return max(tol, SCORING_TOL) if tol >= DEFAULT_TOL else tol
 
 
 class Search:
@@ -59,18 +68,19 @@ class Search:
         self.done = 0
         self._lock = threading.Lock()
 
-    def run(self, score_path: ScorePath, n_jobs: int | None, show: bool) -> None:
-        """Fit and score all folds; ``score_path(combination, fold, alphas)`` yields a score and a gap for each alpha.
+    def run(self, scorer_of: Callable[[int], ScorePath], n_jobs: int | None, show: bool) -> None:
+        """Fit and score all folds, in threads: they share the scores and the fits to all rows.
 
-        An alpha that fails gets NaN, and the path begins again after it. Ctrl-C ends the search, and the exception
-        keeps what is done.
+        ``scorer_of(fold)`` prepares a fold and returns a function of a combination and alphas, which yields a score and
+        a gap for each alpha. An alpha that fails gets NaN, and the path begins again after it. Ctrl-C ends the search,
+        and the exception keeps what is done.
         """
         total = self.scores.size
         try:
             with Together() as together, SearchProgress(self.folds, len(self.alphas), total, show) as bar:
-                work = functools.partial(self._run_fold, score_path, bar)
+                work = functools.partial(self._run_fold, scorer_of, bar)
                 tasks = (delayed(together)(work, fold) for fold in range(self.folds))
-                Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+                Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
         except KeyboardInterrupt as error:
             error.kept = {"alphas_": self.alphas, "cv_results_": self.results()}  # type: ignore[attr-defined]
             error.add_note(
@@ -81,12 +91,13 @@ class Search:
         if self.failures:
             self._report_failures(total)
 
-    def _run_fold(self, score_path: ScorePath, bar: SearchProgress, fold: int) -> None:
+    def _run_fold(self, scorer_of: Callable[[int], ScorePath], bar: SearchProgress, fold: int) -> None:
+        score_path = scorer_of(fold)
         for c, combination in enumerate(self.combinations):
             done = 0
             while done < len(self.alphas):
                 try:
-                    for score, gap in score_path(combination, fold, self.alphas[done:]):
+                    for score, gap in score_path(combination, self.alphas[done:]):
                         self.scores[c, done, fold] = score
                         done += 1
                         with self._lock:

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from .. import losses
 from ..linalg.matrices import CSR, UNSIGNED, all_finite, index_type
 from ..losses import Gamma, NegativeBinomial, Poisson, Squared, Tweedie
-from ..losses.offsets import OF_RESIDUAL
+from ..losses.offsets import OF_RESIDUAL, level_of
 
 __all__ = [
     "Series",
@@ -27,7 +27,6 @@ __all__ = [
 ]
 
 # The loss of several targets at one time is that of their mean, and a constant, if their offsets are equal.
-HIGH = 100.0  # times the spread of the targets
 MEAN_SUFFICES = (Squared, Poisson, Gamma, Tweedie, NegativeBinomial)
 
 
@@ -54,11 +53,8 @@ class Series(NamedTuple):
 
     def levelled(self, loss: Any) -> Series:
         """The series without its level, if that is so large that its rounding would hide where the slope changes."""
-        if not isinstance(loss, OF_RESIDUAL):
-            return self
-        level = float(np.average(self.y, weights=self.weight))
-        spread = float(np.average(np.abs(self.y - level), weights=self.weight))
-        return self._replace(y=self.y - level, level=level) if abs(level) > HIGH * spread else self
+        level = float(level_of(loss, self.y, self.weight))
+        return self._replace(y=self.y - level, level=level) if level else self
 
     @property
     def total(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import itertools
 import math
@@ -17,9 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._solve import solve
-from ..certificates.duality import OF_CONSTANT
-from ..certificates.intercept import constant_is_free
+from .._solve import solve_quietly
+from .._solve.advice import complaint
+from ..certificates.duality import relative_gap
 from ..certificates.trace import Result, Status, Trace
 from ..losses import Logistic, has_log_link, width
 from ..paths.along import Effort, solutions
@@ -36,7 +37,6 @@ from ._types import LossLike, SolverLike
 __all__ = ["FUSED", "Outcome", "SignalModel", "response"]
 
 FUSED = 1e-3  # for solvers without an exact v: a difference below this part of the largest one counts as 0
-EXACT = 1e-8  # of the objective at w = 0, above the least possible one: the fit is exact up to rounding
 
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
@@ -124,7 +124,7 @@ class SignalModel(Judged, KnownParameters, ABC):
     def _solved_by(self, problem: Problem, solver: Solver, start: Result | None) -> Result:
         """The result of one solver; one that continues from another's result gets fewer iterations."""
         most = solver.fit_epochs if start is None else min(solver.fit_epochs, CONTINUED)
-        return solve(
+        return solve_quietly(
             problem,
             solver,
             start=start,
@@ -138,23 +138,16 @@ class SignalModel(Judged, KnownParameters, ABC):
         """Keep how the runs ended, one for each channel, and warn if one did not end well."""
         worst = max(outcomes, key=lambda outcome: (outcome.result.status is Status.diverged, outcome.gap))
         traces = [_raised(outcome.result.trace, constant) for outcome in outcomes]
-        self.solver_, self.solver_reason_ = worst.choice
+        self.solver_, self.solver_reason_ = worst.choice.solver, worst.choice.reason
         self.status_, self.dual_gap_ = worst.result.status, worst.gap
         self.objective_ = sum(outcome.objective for outcome in outcomes)
         self.n_iter_ = max(1, math.ceil(max(outcome.result.epochs for outcome in outcomes)))
         self.trace_ = traces[0] if len(traces) == 1 else traces
         self._judge_later([outcome.judgement(merged) for outcome in outcomes])
-        if self.status_ is Status.diverged:
-            warnings.warn(Status.diverged.value, ConvergenceWarning, stacklevel=5)
-        elif self._is_auto and not self.dual_gap_ <= self.tol and not _is_exact(worst.result):
-            found = worst.result.certificate
-            reason = f" ({found.reason})" if found is not None and found.reason else ""
-            warnings.warn(
-                f"the relative duality gap is {self.dual_gap_:.1e}{reason}, above tol={self.tol:g}: "
-                "raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+        goal = self.tol if self._is_auto or self.solver_.uses_all_rows else None
+        other = "" if self._is_auto else "solver='auto'"
+        if text := complaint(worst.result, worst.gap, goal, self.max_iter, other=other):
+            warnings.warn(text, ConvergenceWarning, stacklevel=5)
 
     @property
     def _is_auto(self) -> bool:
@@ -200,16 +193,18 @@ class SignalModel(Judged, KnownParameters, ABC):
         return f"{diagram}<pre>{html.escape(self.summary())}</pre>" if hasattr(self, "coef_") else diagram
 
 
-def _is_exact(result: Result) -> bool:
-    """Whether the signal is fitted up to rounding: a gap relative to an objective of 0 says nothing then."""
-    problem, found = result.run.problem, result.certificate
-    if found is None:
-        return False
-    least = problem.least_loss
-    most = EXACT * (problem.value_at_zero - least)
-    if constant_is_free(problem):  # then the level of the targets says nothing
-        most = min(most, OF_CONSTANT * (problem.loss_at_mean_target - least))
-    return found.primal - least <= most
+def at_level(outcome: Outcome, level: float, constant: float) -> Outcome:
+    """The outcome with the objective and the gap of its curve after a level was added, which rounds its values."""
+    found = outcome.result.certificate
+    if level == 0.0 or found is None:
+        return outcome
+    problem = outcome.result.run.problem
+    primal = problem.objective((outcome.result.w_average + level) - level)
+    moved = dataclasses.replace(
+        found, primal=primal, gap=primal - found.dual, relative_gap=relative_gap(problem, primal, found.dual)
+    )
+    result = dataclasses.replace(outcome.result, certified=moved)
+    return _outcome(problem, result, outcome.choice, constant, outcome.fused)
 
 
 def _outcome(problem: Problem, result: Result, choice: Choice, constant: float, fused: bool) -> Outcome:

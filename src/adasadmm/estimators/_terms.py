@@ -26,8 +26,9 @@ from ..terms._given import term_name
 from ..terms._learn import learn
 from ..terms._table import Table
 from . import _fitting, _predicting
-from ._base import LinearModel, all_or_nothing
+from ._base import LinearModel
 from ._constraints import Limits, limits_of
+from ._fitted_state import from_scratch
 from ._structure import Structure, extended
 from ._terms_report import describe_terms, groups_of, table_of
 from ._types import PerRow, ValidRows
@@ -53,7 +54,7 @@ class TermsModel(LinearModel):
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
+    @from_scratch
     def fit(
         self,
         X: Any,
@@ -296,6 +297,17 @@ class TermsModel(LinearModel):
             if name not in known:
                 raise ValueError(f"there is no term {name!r}; the terms are {', '.join(map(repr, known))}")
             listed = list(self.terms)
-            listed[known[name]] = dataclasses.replace(listed[known[name]], **changes)
+            listed[known[name]] = _changed(listed[known[name]], changes)
             self.terms = listed
         return self
+
+
+def _changed(term: Any, changes: dict[str, Any]) -> Any:
+    """A term with other parameters."""
+    fields = [field.name for field in dataclasses.fields(term)]
+    if unknown := [name for name in changes if name not in fields]:
+        raise ValueError(
+            f"the term {term_name(term)!r} has no parameter {unknown[0]!r}; its parameters are "
+            + ", ".join(map(repr, fields))
+        )
+    return dataclasses.replace(term, **changes)

@@ -13,11 +13,13 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.states import is_numbers
 from ..graphs.structures import grid_rows
 from ..linalg.matrices import CSR, to_scipy
 from ..penalties import L1
 from ..problem import Problem
-from ._base import all_or_nothing, keep_parameters
+from ._base import keep_parameters
+from ._fitted_state import from_scratch
 from ._fitting import as_scalar_loss
 from ._series import as_targets, as_weights, check_attained, check_pixels, selection, shifts_of
 from ._signals import FUSED, SignalModel, response
@@ -73,7 +75,7 @@ class TotalVariationDenoiser(SignalModel):
         `GraphGuidedClassifier`.
     max_iter : int, default=None
         The most iterations; by default as many as the method usually needs.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         The relative duality gap at which to stop. With ``solver="auto"``, a fit that misses it warns.
     verbose : int, default=0
         1 shows a progress bar.
@@ -96,8 +98,9 @@ class TotalVariationDenoiser(SignalModel):
     alpha_ : float
         The strength that was used.
     objective_, dual_gap_ : float
-        The objective at ``coef_`` and the relative duality gap: the objective is at most this fraction above the
-        optimum. With channels, the sum of the objectives and the largest gap.
+        The objective at ``coef_``, and the relative duality gap ``(primal - dual) / (primal - least possible loss)``:
+        the optimum lies below the objective by at most this fraction of the objective's excess over the least possible
+        loss. With channels, the sum of the objectives and the largest gap.
     n_iter_, status_, solver_, solver_reason_, trace_
         As for `TrendFilter`. With channels, ``trace_`` is a list, ``n_iter_`` the largest number of iterations, and
         ``status_`` that of the first channel that did not converge.
@@ -157,13 +160,13 @@ class TotalVariationDenoiser(SignalModel):
         channel_axis: int | None = None,
         solver: SolverLike = "auto",
         max_iter: int | None = None,
-        tol: float = 1e-4,
+        tol: float = 1e-6,
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
+    @from_scratch
     def fit(
         self,
         image: npt.ArrayLike,
@@ -302,7 +305,14 @@ class TotalVariationDenoiser(SignalModel):
         return np.flatnonzero(begins) if begins.ndim == 1 else begins
 
     def _is_consistent(self) -> bool:
-        return self.coef_.dtype.kind == "f" and self.coef_.shape == self.image_.shape
+        dimensions = range(np.ndim(self.coef_))
+        return (
+            np.size(self.coef_) > 0
+            and is_numbers(self.coef_, np.shape(self.image_))
+            and np.asarray(self.image_).dtype.kind == "f"
+            and len(set(self._axes)) == len(self._axes)
+            and set(self._axes) <= set(dimensions)
+        )
 
     def _size(self) -> str:
         return f"{' x '.join(map(str, self.coef_.shape))} pixels"

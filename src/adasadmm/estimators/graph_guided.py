@@ -122,9 +122,9 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     max_iter : int, default=None
         Maximum number of epochs; for `ALM` and `ADMM`, of iterations. None means 1000 iterations for `ALM` and `ADMM`,
         200 epochs for `ASVRGADMM` and `SPDHG`, and 20 epochs for the other solvers.
-    tol : float, default=1e-3
+    tol : float, default=1e-6
         Relative duality gap at which the solver stops. Fused coefficients are exactly equal if that keeps the gap below
-        ``tol``. Use 1e-6 if the clusters have to be those of the optimum.
+        ``tol``. With 1e-6 the clusters are nearly always those of the optimum; 1e-3 is enough for predictions.
     batch_size : "auto" or int, default="auto"
         Rows in each iteration of a stochastic solver. ``"auto"`` is 1 unless larger batches are faster at almost the
         same accuracy.
@@ -174,8 +174,9 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     n_iter_ : int
         Number of epochs, or of iterations of `ALM` and `ADMM`; the largest over the classes.
     dual_gap_ : float or ndarray of shape (n_classes,)
-        Relative duality gap: an upper bound on the distance of the objective from its minimum, relative to the
-        objective. Infinite if no bound is known.
+        The relative duality gap ``(primal - dual) / (primal - least possible loss)``: the optimum lies below the
+        objective by at most this fraction of the objective's excess over the least possible loss. Infinite if no bound
+        is known.
     status_ : Status or list of Status
         How the run ended, for each class if they are fitted one against the rest.
     solver_ : Solver or list of Solver
@@ -231,7 +232,7 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
         beta: Eta = "auto",
         a: float = 1.0,
         max_iter: int | None = None,
-        tol: float = 1e-3,
+        tol: float = 1e-6,
         batch_size: str | int = "auto",
         average: str = "auto",
         shuffle: bool = True,
@@ -338,7 +339,7 @@ batch_size, average, shuffle, fit_intercept, validation_fraction, warm_start, ra
         beta: Eta = "auto",
         a: float = 1.0,
         max_iter: int | None = None,
-        tol: float = 1e-3,
+        tol: float = 1e-6,
         batch_size: str | int = "auto",
         average: str = "auto",
         shuffle: bool = True,

@@ -12,7 +12,8 @@ from sklearn.utils.metaestimators import available_if
 
 from ..losses import Logistic
 from ..registry import CLASSIFICATION_LOSSES
-from ._base import all_or_nothing, keep_parameters
+from ._base import keep_parameters
+from ._fitted_state import from_scratch
 from ._fitting import as_loss
 from ._gate import rows_and_labels, two_classes
 from ._network_model import NetworkModel
@@ -88,13 +89,13 @@ n_iter_, df_, aic_, bic_
         fit_intercept: bool = True,
         solver: SolverLike = "auto",
         max_iter: int | None = None,
-        tol: float = 1e-3,
+        tol: float = 1e-6,
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
+    @from_scratch
     def fit(
         self,
         X: MatrixLike,

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
 
 from ..registry import REGRESSION_LOSSES
-from ._base import all_or_nothing, keep_parameters
+from ._base import keep_parameters
+from ._fitted_state import from_scratch
 from ._fitting import as_loss
 from ._gate import rows_and_numbers
 from ._network_model import NetworkModel
@@ -65,7 +66,7 @@ class NetworkLassoRegressor(RegressorMixin, NetworkModel):
         ones.
     max_iter : int, default=None
         Maximum number of iterations; None means the default of the solver.
-    tol : float, default=1e-3
+    tol : float, default=1e-6
         Relative duality gap at which the solver stops. Fused models are exactly equal if that keeps the gap below
         ``tol``.
     verbose : int, default=0
@@ -86,7 +87,8 @@ class NetworkLassoRegressor(RegressorMixin, NetworkModel):
     alpha_, l2_ : float
         The strengths.
     dual_gap_ : float
-        Relative duality gap.
+        The relative duality gap ``(primal - dual) / (primal - least possible loss)``: the optimum lies below the
+        objective by at most this fraction of the objective's excess over the least possible loss.
     objective_ : float
         The objective.
     status_, solver_, solver_reason_, trace_, n_iter_
@@ -153,13 +155,13 @@ class NetworkLassoRegressor(RegressorMixin, NetworkModel):
         fit_intercept: bool = True,
         solver: SolverLike = "auto",
         max_iter: int | None = None,
-        tol: float = 1e-3,
+        tol: float = 1e-6,
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
+    @from_scratch
     def fit(
         self,
         X: MatrixLike,

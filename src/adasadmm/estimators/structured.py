@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import graphs
-from ..linalg.matrices import as_csr, to_scipy
+from ..linalg.matrices import as_csr, check_entries, to_scipy
 from ..penalties import L1, GroupL2
+from ..problem import Problem
 from ..sources import Source
 from ._base import LinearModel, keep_parameters
 from ._classifier import LinearClassifier
@@ -69,6 +70,7 @@ class Structured(LinearModel):
                 names = ", ".join(map(repr, MATRICES))
                 raise ValueError(f"A must be one of {names}, a matrix or a callable, got {given!r}")
             given = MATRICES[given]
+        check_entries(given, "A")
         made = given(d) if callable(given) else given
         self._latent = made if isinstance(made, graphs.LatentGroups) else None
         if self._latent is not None:
@@ -91,8 +93,8 @@ class Structured(LinearModel):
             coefs = [self._latent.copies @ latent for latent in coefs]
         super()._set_coefficients(coefs, intercepts)
 
-    def _fitted_at(self, w: np.ndarray) -> dict:
-        fitted = super()._fitted_at(w)
+    def _fitted_at(self, problem: Problem, w: np.ndarray) -> dict:
+        fitted = super()._fitted_at(problem, w)
         return fitted if self._latent is None else fitted | {"coef_": fitted["coef_"] @ self._latent.copies.T}
 
     def _penalty_is_given(self) -> bool:
@@ -186,7 +188,7 @@ validation_loss_, n_features_in_, feature_names_in_
         beta: Eta = "auto",
         a: float = 1.0,
         max_iter: int | None = None,
-        tol: float = 1e-3,
+        tol: float = 1e-6,
         batch_size: str | int = "auto",
         average: str = "auto",
         shuffle: bool = True,
@@ -278,7 +280,7 @@ feature_names_in_
         beta: Eta = "auto",
         a: float = 1.0,
         max_iter: int | None = None,
-        tol: float = 1e-3,
+        tol: float = 1e-6,
         batch_size: str | int = "auto",
         average: str = "auto",
         shuffle: bool = True,

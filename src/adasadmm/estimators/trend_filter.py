@@ -14,12 +14,14 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
+from .._core.states import is_numbers
 from ..graphs.structures import difference_rows
 from ..linalg.paths import Paths
 from ..penalties import L1
 from ..problem import Problem
-from ._base import all_or_nothing, keep_parameters
+from ._base import keep_parameters
 from ._curves import Curve
+from ._fitted_state import from_scratch
 from ._fitting import as_loss, as_scalar_loss
 from ._predicting import explained_deviance, has_deviance
 from ._scoring import accuracy, r2
@@ -34,7 +36,7 @@ from ._series import (
     series_of,
     shifts_of,
 )
-from ._signals import FUSED, Outcome, SignalModel, response
+from ._signals import FUSED, Outcome, SignalModel, at_level, response
 from ._types import LossLike, SolverLike
 
 __all__ = ["TrendFilter"]
@@ -46,6 +48,12 @@ class Observed(NamedTuple):
     given: np.ndarray
     series: Series
     merged: bool
+
+    @property
+    def times(self) -> np.ndarray:
+        """The distinct times, also those without a target."""
+        missing = len(self.given) != len(self.series.y) or self.series.node is not None
+        return np.unique(self.given) if missing else self.series.times
 
 
 class TrendFilter(RegressorMixin, SignalModel):
@@ -80,7 +88,7 @@ class TrendFilter(RegressorMixin, SignalModel):
         `GraphGuidedClassifier`.
     max_iter : int, default=None
         The most iterations; by default as many as the method usually needs.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         The relative duality gap at which to stop. With ``solver="auto"``, a fit that misses it warns.
     verbose : int, default=0
         1 shows a progress bar.
@@ -101,7 +109,8 @@ class TrendFilter(RegressorMixin, SignalModel):
     objective_ : float
         The objective at ``coef_``.
     dual_gap_ : float
-        The relative duality gap: the objective is at most this fraction above the optimum.
+        The relative duality gap ``(primal - dual) / (primal - least possible loss)``: the optimum lies below the
+        objective by at most this fraction of the objective's excess over the least possible loss.
     n_iter_ : int
         Iterations of the solver.
     status_ : Status
@@ -163,13 +172,13 @@ class TrendFilter(RegressorMixin, SignalModel):
         l2: float = 0.0,
         solver: SolverLike = "auto",
         max_iter: int | None = None,
-        tol: float = 1e-4,
+        tol: float = 1e-6,
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
+    @from_scratch
     def fit(
         self,
         t: npt.ArrayLike,
@@ -201,9 +210,10 @@ class TrendFilter(RegressorMixin, SignalModel):
         total = observed.series.total
         self.alpha_ = unit**self.order / total if self.alpha is None else float(self.alpha)
         problem = self._problem(observed.series, self.alpha_ / unit**self.order, unit)
-        outcome = self._solve(problem, observed.series.constant)
+        level, constant = observed.series.level, observed.series.constant
+        outcome = at_level(self._solve(problem, constant), level, constant)
         self._set_curve(observed, outcome)
-        self._set_outcomes([outcome], observed.series.constant, observed.merged)
+        self._set_outcomes([outcome], constant, observed.merged)
         return self
 
     def _observed(
@@ -232,13 +242,13 @@ class TrendFilter(RegressorMixin, SignalModel):
 
     def _set_curve(self, observed: Observed, outcome: Outcome) -> None:
         """The fitted curve, and its values at all times."""
-        (given, series, _), breaks = observed, self._breaks(outcome)
-        values = outcome.result.w_average if series.level == 0.0 else outcome.result.w_average + series.level
-        self._curve = Curve(series.times, values, breaks, int(self.order))
-        missing = len(given) != len(series.y) or series.node is not None
-        self.times_ = np.unique(given) if missing else series.times
-        self.coef_ = self._curve.at(self.times_) if len(self.times_) > len(values) else values.copy()
+        self._curve, self.times_ = self._curve_of(observed.series, outcome), observed.times
+        self.coef_ = self._curve.on(self.times_)
         self.n_features_in_ = 1
+
+    def _curve_of(self, series: Series, outcome: Outcome) -> Curve:
+        values = outcome.result.w_average if series.level == 0.0 else outcome.result.w_average + series.level
+        return Curve(series.times, values, self._breaks(outcome), int(self.order))
 
     def _unit(self, series: Series) -> float:
         """The median distance of two times, so that A does not depend on the user's unit; 1 for order 0."""
@@ -247,7 +257,7 @@ class TrendFilter(RegressorMixin, SignalModel):
     def _problem(self, series: Series, strength: float, unit: float) -> Problem:
         """The problem with times in units of `_unit`."""
         n, order = len(series.times), int(self.order)
-        X, A = selection(series.node, n), difference_rows(n, order + 1, series.times / unit if order > 0 else None)
+        X, A = selection(series.node, n), difference_rows(n, order + 1, series.times if order > 0 else None, unit)
         problem = Problem(
             X,
             series.y,
@@ -369,7 +379,13 @@ class TrendFilter(RegressorMixin, SignalModel):
         return f"{len(self.times_)} times, piecewise {shape}"
 
     def _is_consistent(self) -> bool:
-        return self.coef_.dtype.kind == "f" and self.coef_.shape == self.times_.shape and self._curve.is_consistent()
+        times = self.times_
+        return (
+            is_numbers(times, (len(times),))
+            and bool((np.diff(times) > 0.0).all())
+            and is_numbers(self.coef_, times.shape)
+            and self._curve.is_consistent()
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -19,12 +19,14 @@ from ..paths.along import as_strengths
 from ..paths.alpha_max import alpha_max
 from ..paths.criteria import Criteria
 from ..problem import Problem
-from ._base import all_or_nothing, keep_parameters
+from ._base import keep_parameters
 from ._curves import places
+from ._fitted_state import from_scratch
 from ._judged import JudgedPath
 from ._path_cv import SEARCH_CONSTRAINTS
-from ._search import FEW_FOLDS, Combination, Search, admitted, parameters, ranks, selected
+from ._search import FEW_FOLDS, Combination, ScorePath, Search, admitted, parameters, ranks, scoring_tol, selected
 from ._series import Series, as_times, as_weights
+from ._signals import at_level
 from ._types import Folds, LossLike, ScoringLike, SolverLike
 from .trend_filter import TrendFilter
 
@@ -79,7 +81,7 @@ class TrendFilterCV(JudgedPath, TrendFilter):
     cv_results_ : dict of str to array
         As for `GraphGuidedClassifierCV`, with ``param_alpha`` only.
     coef_path_ : ndarray of shape (1, n_alphas, n_times)
-        The fitted values along the path on all observations, at the distinct times with a target.
+        The fitted values along the path on all observations: for each alpha what ``coef_`` would be, at ``times_``.
     df_path_, dual_gap_path_ : ndarray of shape (n_alphas,)
         Degrees of freedom and relative duality gap along this path.
     times_, coef_, change_points_, n_pieces_, objective_, dual_gap_, n_iter_, status_, solver_, solver_reason_, trace_
@@ -124,13 +126,13 @@ class TrendFilterCV(JudgedPath, TrendFilter):
         l2: float = 0.0,
         solver: SolverLike = "auto",
         max_iter: int | None = None,
-        tol: float = 1e-4,
+        tol: float = 1e-6,
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @all_or_nothing
+    @from_scratch
     @one_blas_thread()
     def fit(
         self,
@@ -172,22 +174,22 @@ class TrendFilterCV(JudgedPath, TrendFilter):
         problem = self._problem(series, 1.0, self._unit(series))
         self.alphas_ = self._strengths_tried(problem, power)
         chosen = self._by_folds(t, y, (sample_weight, offset), groups) if self.selection == "cv" else None
-        judgements, gaps, outcomes = [], [], {}
+        judgements, gaps, coefs, outcomes, times = [], [], [], {}, observed.times
         for place, outcome in enumerate(self._solve_path(problem, self.alphas_ / power, series.constant)):
             judgements.append(outcome.judgement(observed.merged))
             gaps.append(outcome.gap)
+            coefs.append(self._curve_of(series, outcome).on(times))
             if chosen in (None, place):  # the runs of other strengths need not stay in memory
                 outcomes[place] = outcome
         if chosen is None:
             chosen = self._by_criterion([one.made() for one in judgements], problem.n)
         else:
             self._judge_path_later([[one] for one in judgements])
-        self.coef_path_ = np.array([[one.w for one in judgements]])
-        self.coef_path_ += series.level
-        self.dual_gap_path_ = np.array(gaps)
+        self.coef_path_, self.dual_gap_path_ = np.array([coefs]), np.array(gaps)
         self.alpha_ = float(self.alphas_[chosen])
-        self._set_curve(observed, outcomes[chosen])
-        self._set_outcomes([outcomes[chosen]], series.constant, observed.merged)
+        outcome = at_level(outcomes[chosen], series.level, series.constant)
+        self._set_curve(observed, outcome)
+        self._set_outcomes([outcome], series.constant, observed.merged)
         return self
 
     def _strengths_tried(self, problem: Problem, power: float) -> np.ndarray:
@@ -212,27 +214,33 @@ class TrendFilterCV(JudgedPath, TrendFilter):
         folds = self._folds(times[there], target[there], None if groups is None else np.asarray(groups)[there])
         if self.rule == "1se" and len(folds) < 2:
             raise ValueError('rule="1se" needs at least 2 folds to compute a standard error, cv gives 1')
-        model, scorer = clone(self), check_scoring(self, self.scoring)
+        scorer = check_scoring(self, self.scoring)
 
-        def score_path(_: Combination, fold: int, alphas: np.ndarray) -> Iterator[tuple[float, float]]:
+        def scorer_of(fold: int) -> ScorePath:
+            model = clone(self)  # each fold may run in a thread of its own
+            model.tol = scoring_tol(self.tol)
             train, test = (there[rows] for rows in folds[fold])
             fitted, held_out = (
                 [None if one is None else one[rows] for one in (weight, shift)] for rows in (train, test)
             )
-            observed = model._observed(times[train], target[train], *fitted)
-            problem = model._problem(observed.series, 1.0, model._unit(observed.series))
-            strengths = alphas / model._unit(observed.series) ** self.order
             named = zip(("sample_weight", "offset"), held_out, strict=True)
             keywords = {name: values for name, values in named if values is not None}
             t_test, y_test = times[test], target[test]
-            seen = model._compared(t_test, y_test, *held_out)
-            model._held_out = HeldOut((t_test, y_test, *held_out), seen, places(observed.series.times, seen.times))
-            for outcome in model._solve_path(problem, strengths, observed.series.constant):
-                model._set_curve(observed, outcome)
-                yield float(scorer(model, t_test, y_test, **keywords)), outcome.gap
+
+            def score_path(_: Combination, alphas: np.ndarray) -> Iterator[tuple[float, float]]:
+                observed = model._observed(times[train], target[train], *fitted)
+                unit = model._unit(observed.series)
+                problem = model._problem(observed.series, 1.0, unit)
+                seen = model._compared(t_test, y_test, *held_out)
+                model._held_out = HeldOut((t_test, y_test, *held_out), seen, places(observed.series.times, seen.times))
+                for outcome in model._solve_path(problem, alphas / unit**self.order, observed.series.constant):
+                    model._set_curve(observed, outcome)
+                    yield float(scorer(model, t_test, y_test, **keywords)), outcome.gap
+
+            return score_path
 
         search = Search([Combination(0.0, float(self.l2))], self.alphas_, len(folds))
-        search.run(score_path, None, self.verbose > 0)
+        search.run(scorer_of, None, self.verbose > 0)
         self.cv_results_ = only_alpha(search.results())
         return search.choose(self.rule, self.scoring).alpha
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ..sources._base import View
 __all__ = ["moments", "share_scan"]
 
 MOST_COLUMNS = 8000  # their covariance matrix takes 512 MiB
+OF_SCANS: WeakKeyDictionary[Source, ScanMoments] = WeakKeyDictionary()  # beside the sources: they are pickled without
 
 
 def moments(source: Source) -> tuple[Any, ...]:
@@ -44,15 +46,17 @@ def moments(source: Source) -> tuple[Any, ...]:
 
 def share_scan(source: Source) -> None:
     """Let the first scan of a source find the moments, so that they take no pass of their own."""
-    source.observe(ScanMoments())
+    observer = ScanMoments()
+    if isinstance(source, Hashable) and source.observe(observer):
+        OF_SCANS[source] = observer
 
 
 def _observed(source: Source) -> ScanMoments | None:
     """The moments that the scan of a source has found; those of a view only if it has the same rows and weights."""
     while isinstance(source, View) and source.convert.weights is None and not source.convert.intercept:
         source = source.inner
-    found = [observer for observer in source._observers if isinstance(observer, ScanMoments) and observer.sums]
-    return found[0] if found else None
+    found = OF_SCANS.get(source) if isinstance(source, Hashable) else None
+    return found if found is not None and found.sums is not None else None
 
 
 class Sums:
@@ -92,9 +96,14 @@ class Sums:
 class ScanMoments:
     """Sums the moments of the blocks of a scan; ``sums`` is None if there are too many columns, or no weight."""
 
+    sums: Sums | None
+    too_wide: bool
+
     def __init__(self) -> None:
-        self.sums: Sums | None = None
-        self.too_wide = False
+        self.start()
+
+    def start(self) -> None:
+        self.sums, self.too_wide = None, False
 
     def add(self, block: RawBlock, partition: int = 0) -> None:
         d = max(block.X.shape[1], 0 if self.sums is None else len(self.sums.centre))

@@ -71,11 +71,14 @@ def difference(n: int, order: int = 1, positions: ArrayLike | None = None) -> sp
     return sp.csr_array((A.data, A.indices.view(A.indptr.dtype), A.indptr), shape=A.shape)
 
 
-def difference_rows(n: int, order: int, positions: np.ndarray | None) -> CSR:
-    """`difference` of checked arguments, as a CSR record whose rows all have ``order + 1`` entries."""
+def difference_rows(n: int, order: int, positions: np.ndarray | None, unit: float = 1.0) -> CSR:
+    """`difference` of checked arguments, as a CSR record whose rows all have ``order + 1`` entries.
+
+    Distances are divided by ``unit``, and not the positions, which would round those that are far from 0.
+    """
     rows = max(0, n - order)
     width = index_type((order + 1) * rows, n)
-    bands = difference_bands(n, order, positions)
+    bands = difference_bands(n, order, positions, unit)
     columns: np.ndarray = np.empty((rows, order + 1), dtype=width)  # filled by columns, which is faster
     for j in range(order + 1):
         columns[:, j] = np.arange(j, rows + j, dtype=width)
@@ -83,7 +86,7 @@ def difference_rows(n: int, order: int, positions: np.ndarray | None) -> CSR:
     return CSR(bands.reshape(-1), columns.reshape(-1).view(UNSIGNED[width]), indptr, n)
 
 
-def difference_bands(n: int, order: int, positions: np.ndarray | None) -> np.ndarray:
+def difference_bands(n: int, order: int, positions: np.ndarray | None, unit: float = 1.0) -> np.ndarray:
     """The non-zero entries of the matrix of differences, of shape (max(0, n - order), order + 1)."""
     if n <= order:
         return np.empty((0, order + 1))
@@ -94,7 +97,7 @@ def difference_bands(n: int, order: int, positions: np.ndarray | None) -> np.nda
         return _repeated(row, n - order)
     bands = _repeated(np.array([1.0, -1.0]), n - 1)
     for k in range(1, order):
-        bands *= (k / (positions[k:] - positions[:-k]))[:, None]
+        bands *= (k / ((positions[k:] - positions[:-k]) / unit))[:, None]
         further = np.zeros((n - k - 1, k + 2))
         further[:, :-1] = bands[:-1]
         further[:, 1:] -= bands[1:]

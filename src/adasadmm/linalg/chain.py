@@ -26,7 +26,14 @@ import numpy as np
 
 from .._core.jit import compiled, entry_or, inlined
 
-__all__ = ["MOST_VISITS", "fuse_chain", "fused_chain", "next_piece", "run_programme", "write_multipliers"]
+__all__ = [
+    "MOST_VISITS",
+    "fuse_chain",
+    "fused_chain",
+    "multipliers_of_chain",
+    "next_piece",
+    "run_programme",
+]
 
 MOST_VISITS = 8  # of the scan to a node, on average: more would cost more than the dynamic programme
 FEW_KNOTS = 1024  # of the ring at first; a power of 2
@@ -48,13 +55,13 @@ def fuse_chain(h, t, edges, w):
     w : array of shape (n,)
         The result.
     """
-    if not _scan(h, t, edges, w):
+    if not scan(h, t, edges, w):
         run_programme(h, t, edges, w)
-    _refine(h, t, edges, w)
+    refine(h, t, edges, w)
 
 
-@inlined
-def _scan(h, t, edges, w):
+@compiled
+def scan(h, t, edges, w):
     """Write the minimiser to ``w``; False if that would take too long, or if a weight is 0."""
     n, visits, start, force = len(t), 0, 0, 0.0  # the force is the multiplier of the edge before the piece
     while start < n:
@@ -101,7 +108,7 @@ def next_piece(h, t, edges, start, force):
     return last, high + origin, 0.0, last - start  # no edge follows, so that the interval is a point
 
 
-@inlined
+@compiled
 def run_programme(h, t, edges, w):
     """Write the minimiser to ``w`` by dynamic programming."""
     n, centre = len(t), _centre(h, t)
@@ -156,8 +163,8 @@ def run_programme(h, t, edges, w):
         w[i] += centre
 
 
-@inlined
-def _refine(h, t, edges, w):
+@compiled
+def refine(h, t, edges, w):
     """Correct the value of each piece by what its own sum of forces lacks: edges much stronger than the forces cost
     digits. No correction may carry a piece past its neighbours.
     """
@@ -206,7 +213,7 @@ def _centre(h, t):
     return total / weight if weight > 0.0 else 0.0
 
 
-@inlined
+@compiled
 def write_multipliers(h, t, edges, w, out):
     """The multiplier of each edge at the minimiser w: a subgradient of ``edges_k |x|`` at ``w_{k+1} - w_k``.
 
@@ -222,13 +229,18 @@ def write_multipliers(h, t, edges, w, out):
 
 
 def fused_chain(h: np.ndarray | float, t: np.ndarray, edges: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-    """The minimiser and the multipliers of the edges, for a caller in Python."""
-    w, multipliers = np.empty(len(t)), np.empty(max(len(t) - 1, 0))  # not in compiled code: NumPy has larger pages
-    solve_chain(h, t, edges, w, multipliers)
-    return w, multipliers
+    """The minimiser and the multipliers of the edges, for a caller in Python.
+
+    It calls the parts of `fuse_chain` one by one: the programme, the longest of them, is only compiled if a scan fails.
+    """
+    w = np.empty(len(t))  # not in compiled code: NumPy has larger pages
+    if not scan(h, t, edges, w):
+        run_programme(h, t, edges, w)
+    refine(h, t, edges, w)
+    return w, multipliers_of_chain(h, t, edges, w)
 
 
-@compiled
-def solve_chain(h, t, edges, w, multipliers):
-    fuse_chain(h, t, edges, w)
-    write_multipliers(h, t, edges, w, multipliers)
+def multipliers_of_chain(h: np.ndarray | float, t: np.ndarray, edges: np.ndarray | float, w: np.ndarray) -> np.ndarray:
+    """The multipliers of the edges at the minimiser."""
+    write_multipliers(h, t, edges, w, out := np.empty(max(len(t) - 1, 0)))
+    return out

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._core.jit import compiled, entry_or, inlined
-from .chain import MOST_VISITS, next_piece, run_programme
+from .._core.jit import compiled
+from .chain import MOST_VISITS, multipliers_of_chain, next_piece, run_programme
 
 __all__ = ["Pieces", "expanded", "pieces_along"]
 
@@ -50,81 +50,61 @@ def pieces_along(h: np.ndarray | float, t: np.ndarray, strengths: Iterable[float
 
 def expanded(h: np.ndarray | float, t: np.ndarray, strength: float, pieces: Pieces) -> tuple[np.ndarray, np.ndarray]:
     """The values of all nodes, and the multipliers of the edges."""
-    w, multipliers = np.empty(len(t)), np.empty(max(len(t) - 1, 0))
-    expand(h, t, strength, pieces.last, pieces.w, w, multipliers)
-    return w, multipliers
+    w = np.repeat(pieces.w, np.diff(pieces.last, prepend=-1))
+    return w, multipliers_of_chain(h, t, strength, w)
+
+
+def join_nodes(nodes: Nodes, strength: float, pieces: Nodes) -> int:
+    """Write the pieces for this strength, and return their number."""
+    behind = np.empty(len(nodes.t))
+    number = scan_pieces(nodes, strength, pieces.last, pieces.w, behind)
+    if number < 0:
+        run_programme(nodes.h, nodes.t, strength, nodes.w)
+        rises = np.diff(nodes.w)
+        last = np.append(np.flatnonzero(rises), len(rises))
+        number = len(last)
+        pieces.last[:number], pieces.w[:number] = last, nodes.w[last]
+        behind[: number - 1], behind[number - 1] = strength * np.sign(rises[last[:-1]]), 0.0
+    write_pieces(nodes, behind, pieces, number)
+    return number
 
 
 @compiled
-def join_nodes(nodes, strength, pieces):
-    """Write the pieces for this strength, and return their number."""
-    number = _scan_pieces(nodes, strength, pieces)
-    return number if number >= 0 else _programme_pieces(nodes, strength, pieces)
+def scan_pieces(nodes, strength, last, w, behind):
+    """Write the last node and the value of each piece that a scan finds, and the multiplier of the edge behind it.
 
-
-@inlined
-def _scan_pieces(nodes, strength, pieces):
-    """The pieces that a scan finds; -1 if that would take too long, or if a weight is 0."""
+    Returns the number of pieces; -1 if that would take too long, or if a weight is 0.
+    """
     number, visits, start, force = 0, 0, 0, 0.0  # the force is the multiplier of the edge before the piece
     while start < len(nodes.t):
         if not nodes.h[start] > 0.0 or visits > MOST_VISITS * len(nodes.t):
             return -1
-        end, value, after, seen = next_piece(nodes.h, nodes.t, strength, start, force)
-        _write_piece(nodes, start, end, value, (force, after), pieces, number)
-        start, force, number, visits = end + 1, after, number + 1, visits + seen
+        last[number], w[number], force, seen = next_piece(nodes.h, nodes.t, strength, start, force)
+        behind[number] = force
+        start, number, visits = last[number] + 1, number + 1, visits + seen
     return number
-
-
-@inlined
-def _programme_pieces(nodes, strength, pieces):
-    """The pieces by dynamic programming."""
-    number, start, force, w = 0, 0, 0.0, nodes.w
-    run_programme(nodes.h, nodes.t, strength, w)
-    while start < len(w):
-        end = start
-        while end + 1 < len(w) and w[end + 1] == w[start]:
-            end += 1
-        after = 0.0
-        if end + 1 < len(w):
-            after = strength if w[end + 1] > w[end] else -strength
-        _write_piece(nodes, start, end, w[start], (force, after), pieces, number)
-        start, force, number = end + 1, after, number + 1
-    return number
-
-
-@inlined
-def _write_piece(nodes, start, end, value, forces, pieces, k):
-    """Write the piece with these nodes. Its value, which may have lost digits, is corrected: the forces on it sum to 0.
-
-    No correction may carry it past the piece before it.
-    """
-    origin, mass, total = nodes.t[start], 0.0, 0.0
-    for i in range(start, end + 1):
-        mass += nodes.h[i]
-        total += nodes.h[i] * (nodes.t[i] - origin)  # sums of distances from the first target lose no digits
-    mean, (before, after) = origin, forces
-    if mass > 0.0:
-        mean = origin + total / mass
-        value = mean + (after - before) / mass
-    if before > 0.0:
-        value = max(value, pieces.w[k - 1])
-    elif before < 0.0:
-        value = min(value, pieces.w[k - 1])
-    pieces.last[k], pieces.h[k], pieces.t[k], pieces.w[k] = nodes.last[end], mass, mean, value
 
 
 @compiled
-def expand(h, t, strength, last, values, w, multipliers):
-    """Write the values of all nodes, and the multipliers as `chain.write_multipliers` does, which would look for the
-    ends of the pieces.
+def write_pieces(nodes, behind, pieces, number):
+    """Complete the pieces. Their values, which may have lost digits, are corrected: the forces on a piece sum to 0.
+
+    No correction may carry a piece past the one before it.
     """
-    total, start = 0.0, 0
-    for k in range(len(last)):
-        value, end = values[k], last[k]
-        for i in range(start, min(end + 1, len(multipliers))):
-            total += entry_or(h, i, 1.0) * (value - t[i])
-            multipliers[i] = min(max(total, -strength), strength)
-        w[start : end + 1] = value
-        if end < len(multipliers) and values[k + 1] != value:
-            total = multipliers[end] = strength if values[k + 1] > value else -strength
-        start = end + 1
+    start, before = 0, 0.0
+    for k in range(number):
+        end, value, after = pieces.last[k], pieces.w[k], behind[k]
+        origin, mass, total = nodes.t[start], 0.0, 0.0
+        for i in range(start, end + 1):
+            mass += nodes.h[i]
+            total += nodes.h[i] * (nodes.t[i] - origin)  # sums of distances from the first target lose no digits
+        mean = origin
+        if mass > 0.0:
+            mean = origin + total / mass
+            value = mean + (after - before) / mass
+        if before > 0.0:
+            value = max(value, pieces.w[k - 1])
+        elif before < 0.0:
+            value = min(value, pieces.w[k - 1])
+        pieces.last[k], pieces.h[k], pieces.t[k], pieces.w[k] = nodes.last[end], mass, mean, value
+        start, before = end + 1, after

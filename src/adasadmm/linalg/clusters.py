@@ -8,8 +8,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from .._core.jit import compiled
-from .joined import unite
+from .joined import components
 from .matrices import CSR
 
 __all__ = ["Clusters", "clusters_of", "null_space"]
@@ -29,31 +28,13 @@ def clusters_of(A: CSR | sp.csr_array, rows: np.ndarray | None = None) -> Cluste
     None unless each of the rows is a difference of two entries, or has one.
     """
     rows = np.arange(A.shape[0]) if rows is None else rows
-    label = np.arange(A.shape[1])
-    number = join(A.data, A.indices, A.indptr, rows, label)
-    if number < 0:
-        return None
     starts = A.indptr[rows]
-    return Clusters(label, number, label[A.indices[starts[A.indptr[rows + 1] - starts == 1]]])
-
-
-@compiled
-def join(data, indices, indptr, rows, root):
-    """Write the cluster of each node to ``root``, which holds the nodes; return their number, -1 if there are none."""
-    for row in rows:
-        first, entries = indptr[row], indptr[row + 1] - indptr[row]
-        if entries > 2 or (entries == 2 and data[first] + data[first + 1] != 0.0):
-            return -1
-        if entries == 2:
-            unite(root, int(indices[first]), int(indices[first + 1]))
-    number = 0
-    for node in range(len(root)):  # a root comes before its nodes
-        if root[node] == node:
-            root[node] = number
-            number += 1
-        else:
-            root[node] = root[root[node]]
-    return number
+    entries = A.indptr[rows + 1] - starts
+    pairs = starts[entries == 2]
+    if (entries > 2).any() or (A.data[pairs] + A.data[pairs + 1] != 0.0).any():
+        return None
+    number, label = components(A.indices[pairs], A.indices[pairs + 1], A.shape[1])
+    return Clusters(label, number, label[A.indices[starts[entries == 1]]])
 
 
 def null_space(A: sp.csr_array) -> sp.csr_array:

@@ -49,6 +49,10 @@ class Coupling:
     """The matrix U of some groups of rows of A."""
 
     def __init__(self, A: CSR, groups: Groups) -> None:
+        if not len(groups.sizes):  # as for most problems
+            self.rows, self.entries, self.places = groups.rows, np.empty(0), np.empty(0, np.int64)
+            self.U = as_csr(sp.csr_array((0, A.columns)), "U")
+            return
         members = sp.csr_array(to_scipy(A)[groups.rows])
         group = np.repeat(np.arange(len(groups.sizes)), groups.sizes)
         self.rows, self.entries = np.repeat(groups.rows, np.diff(members.indptr)), members.data
@@ -69,5 +73,7 @@ class Coupling:
 
 def split(A: CSR, groups: Groups, widest: int) -> tuple[Groups, Groups]:
     """The groups whose rows have entries in at most ``widest`` columns, and all others."""
+    if not len(groups.sizes):
+        return groups, groups
     widths = np.diff(Coupling(A, groups).U.indptr)
     return groups.taken(widths <= widest), groups.taken(widths > widest)

@@ -24,8 +24,9 @@ import numpy as np
 
 from .._core.jit import compiled, inlined
 from .chain_pieces import Pieces
+from .joined import connect
 
-__all__ = ["cut_into_pieces"]
+__all__ = ["ABOVE", "BELOW", "Network", "Parts", "cut_into_pieces"]
 
 FIRST_STEP, LEAST_PART = 1e-3, 0.2  # of a search for the value of a part, outside of a bracket and inside
 ROUNDING = 1e-13
@@ -36,8 +37,7 @@ class Arcs(NamedTuple):
     """Two arcs for each edge. Those that leave node i are ``start[i]`` to ``start[i + 1]``.
 
     An arc leads to the node ``end`` and has the reverse arc ``back``, whose flow is the negative of its own. A flow is
-    at most the ``limit``, which is minus infinity if the edge is closed: then its flow stays as it is. The flow on the
-    arc that leaves the first node of an edge is the force of the edge.
+    at most the ``limit``, which is minus infinity if the edge is closed: then its flow stays as it is.
     """
 
     start: np.ndarray
@@ -48,10 +48,72 @@ class Arcs(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The nodes of part c are ``members[start[c]:start[c + 1]]``."""
+    """The nodes of part c are ``members[start[c]:start[c + 1]]``; ``root`` is the part of each node, by its first node.
+
+    Nodes without open edges, and parts without nodes, may be missing.
+    """
 
     start: np.ndarray
     members: np.ndarray
+    root: np.ndarray
+
+    def largest(self, values: np.ndarray) -> np.ndarray:
+        """The largest value of each part."""
+        return np.maximum.reduceat(values[self.members], self.start[:-1])
+
+
+class Network:
+    """Flows along the edges of a graph. The flow of an edge is that of the arc which leaves its first node."""
+
+    def __init__(self, first: np.ndarray, second: np.ndarray, nodes: int) -> None:
+        self.first, self.second, self.nodes = first, second, nodes
+        leaves = np.column_stack((first, second)).reshape(-1)
+        order = np.argsort(leaves, kind="stable")  # arcs 2 k and 2 k + 1 before the sort are those of edge k
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        start = np.concatenate(([0], np.cumsum(np.bincount(leaves, minlength=nodes))))
+        self.of_edge, back = place[::2], place[order ^ 1]
+        self.arcs = Arcs(start, leaves[order ^ 1], back, *np.zeros((2, len(order))))
+
+    def set(self, limit: np.ndarray, flow: np.ndarray) -> None:
+        """Give each edge its limit and its flow."""
+        back = self.arcs.back[self.of_edge]
+        self.arcs.flow[self.of_edge], self.arcs.flow[back] = flow, -flow
+        self.arcs.limit[self.of_edge] = self.arcs.limit[back] = limit
+
+    def close(self, edges: np.ndarray) -> None:
+        """Close edges, whose flows then stay as they are."""
+        at = self.of_edge[edges]
+        self.arcs.limit[at] = self.arcs.limit[self.arcs.back[at]] = -math.inf
+
+    @property
+    def flow(self) -> np.ndarray:
+        return self.arcs.flow[self.of_edge]
+
+    def parts(self, absent: np.ndarray | None = None) -> Parts:
+        """The parts that open edges connect, without nodes that are absent or alone."""
+        is_open = np.flatnonzero(self.arcs.limit[self.of_edge] > 0.0)
+        connect(self.first[is_open], self.second[is_open], root := np.arange(self.nodes))
+        order = np.argsort(root, kind="stable")
+        members = order[np.bincount(root)[root[order]] > 1] if absent is None else order[~absent[order]]
+        start = np.flatnonzero(np.diff(root[members], prepend=-1, append=-1)) if len(members) else np.zeros(1, int)
+        return Parts(start, members, root)
+
+    def cancel(self, parts: Parts, excess: np.ndarray, rounding: np.ndarray) -> None:
+        """Let the positive excess of each part flow to nodes with negative excess, until it reaches none.
+
+        ``rounding`` is the excess of each part that counts as 0.
+        """
+        distance, queue = np.empty((2, self.nodes), np.int64)  # kernels that allocate take longer to compile
+        cancel(self.arcs, parts.start, parts.members.copy(), excess, rounding, distance, queue)
+
+    def name_reached(self, sources: np.ndarray, side: np.ndarray, name: int) -> None:
+        """Name these nodes and all that a flow from them could reach."""
+        name_reached(self.arcs, sources, side, name, np.empty(self.nodes, np.int64))
+
+    def turn_round(self) -> None:
+        """Exchange each open arc with its reverse: a flow of negative excess is one of positive excess against them."""
+        np.negative(self.arcs.flow, out=self.arcs.flow, where=self.arcs.limit > 0.0)
 
 
 def cut_into_pieces(f: Pieces, edges: Any, w: np.ndarray, forces: np.ndarray) -> None:
@@ -61,67 +123,19 @@ def cut_into_pieces(f: Pieces, edges: Any, w: np.ndarray, forces: np.ndarray) ->
     Searches for values begin at the given w, and flows at the given forces. The forces of the optimum leave the flows
     next to nothing to do, on any level, so that an approximation saves most of the time.
     """
-    settled, pull = np.zeros(len(w), np.bool_), np.zeros(len(w))
-    arcs, of_edge = arcs_of(edges, forces, pull)
-    while len((parts := parts_of(arcs, settled)).members):  # every level settles nodes or splits parts
-        split(f, arcs, parts, (settled, pull, w))
-    forces[:] = arcs.flow[of_edge]
-
-
-@compiled
-def arcs_of(edges, forces, pull):
-    """The arcs of all edges, and the one of each that leaves its first node; also write the pull of the forces."""
-    n, m = len(pull), len(forces)
-    start = np.zeros(n + 1, np.int64)
-    for k in range(m):
-        start[edges.first[k] + 1] += 1
-        start[edges.second[k] + 1] += 1
-    for i in range(n):
-        start[i + 1] += start[i]
-    place, of_edge = start[:-1].copy(), np.empty(m, np.int64)
-    (end, back), (limit, flow) = np.empty((2, 2 * m), np.int64), np.empty((2, 2 * m))
-    for k in range(m):
-        i, j = edges.first[k], edges.second[k]
-        p, q = place[i], place[j]
-        end[p], end[q], back[p], back[q], of_edge[k] = j, i, q, p, p
-        limit[p] = limit[q] = edges.limit[k]
-        flow[p], flow[q] = forces[k], -forces[k]
-        pull[i] += forces[k]
-        pull[j] -= forces[k]
-        place[i] += 1
-        place[j] += 1
-    return Arcs(start, end, back, limit, flow), of_edge
+    n = len(w)
+    settled, network = np.zeros(n, np.bool_), Network(edges.first, edges.second, n)
+    network.set(edges.limit, forces)
+    pull = np.bincount(edges.first, forces, n) - np.bincount(edges.second, forces, n)
+    while len((parts := network.parts(settled)).members):  # every level settles nodes or splits parts
+        split(f, network, parts, (settled, pull, w))
+    forces[:] = network.flow
 
 
 # --- one level: all parts are split at once --------------------------------------------------------------------------
 
 
-@compiled
-def parts_of(arcs, settled):
-    """The parts that open edges connect, without the nodes that are settled."""
-    n, number, tail = len(settled), 0, 0
-    seen, members, start = settled.copy(), np.empty(n, np.int64), np.empty(n + 1, np.int64)
-    for node in range(n):
-        if seen[node]:
-            continue
-        start[number], members[tail], seen[node] = tail, node, True
-        head = tail
-        tail += 1
-        while head < tail:
-            i = members[head]
-            head += 1
-            for p in range(arcs.start[i], arcs.start[i + 1]):
-                j = arcs.end[p]
-                if not seen[j] and arcs.limit[p] > 0.0:
-                    seen[j], members[tail] = True, j
-                    tail += 1
-        number += 1
-    start[number] = tail
-    return Parts(start[: number + 1], members[:tail])
-
-
-@compiled
-def split(f, arcs, parts, nodes):
+def split(f: Pieces, network: Network, parts: Parts, nodes: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     """Give each part its best value, find the nodes that lie below it or above it, and settle those that have it.
 
     ``pull`` is the sum of the forces on each node, which the derivative of its function must balance. Excess is a
@@ -129,105 +143,95 @@ def split(f, arcs, parts, nodes):
     of positive excess; then the upper ends by a flow of negative excess, which leaves no lower end with a new excess.
     """
     settled, pull, w = nodes
-    n = len(w)
-    excess, width = np.empty((2, n))
-    side, work = np.zeros(n, np.int64), np.empty((2, n), np.int64)
-    for c in range(len(parts.start) - 1):  # a flow for each part: some need many more rounds than others
-        members = parts.members[parts.start[c] : parts.start[c + 1]]
-        x, size = shared_value(f, members, pull, w[members[0]]), 0.0
-        for i in members:
-            low, high = ends_of(f, i, x)
-            size = max(size, abs(low), abs(pull[i]))
-            w[i], excess[i], width[i] = x, low - pull[i], high - low
-            pull[i] = low
-        rounding = ROUNDING * size
-        cancel(arcs, members, excess, rounding, work)
-        name_reached(arcs, members, excess, rounding, side, BELOW, work)
-        for i in members:
-            pull[i] -= excess[i]
-            excess[i] = -excess[i] - width[i]
-            pull[i] -= excess[i]
-        turn_round(arcs, members)
-        cancel(arcs, members, excess, rounding, work)
-        name_reached(arcs, members, excess, rounding, side, ABOVE, work)
-        turn_round(arcs, members)
-        for i in members:
-            pull[i] += excess[i]
-        settle(members, side, settled)
-    close_edges(arcs, parts, side)
-
-
-@inlined
-def settle(members, side, settled):
-    """Settle the nodes that are neither below nor above; all of them if rounding has put the whole part on one side."""
-    together = True
-    for i in members:
-        together = together and side[i] == side[members[0]]
-    for i in members:
-        if together:
-            side[i] = SETTLED
-        settled[i] = side[i] == SETTLED
-
-
-@inlined
-def close_edges(arcs, parts, side):
-    """Close the edges between two sides, which carry their limits, and those between settled nodes."""
-    for i in parts.members:
-        for p in range(arcs.start[i], arcs.start[i + 1]):
-            if side[i] == SETTLED or side[arcs.end[p]] != side[i]:
-                arcs.limit[p] = arcs.limit[arcs.back[p]] = -math.inf
+    (low, high, rounding), side = np.zeros((3, len(w))), np.zeros(len(w), np.int64)
+    share_values(f, parts.start, parts.members, pull, w, low, high)
+    of_parts = ROUNDING * parts.largest(np.maximum(np.abs(low), np.abs(pull)))
+    rounding[parts.members] = np.repeat(of_parts, np.diff(parts.start))
+    excess, width = np.where(settled, 0.0, low - pull), high - low
+    network.cancel(parts, excess, of_parts)
+    network.name_reached(np.flatnonzero(excess > rounding), side, BELOW)
+    pull[:] = low - excess
+    excess = -excess - width
+    pull -= excess
+    network.turn_round()
+    network.cancel(parts, excess, of_parts)
+    network.name_reached(np.flatnonzero(excess > rounding), side, ABOVE)
+    network.turn_round()
+    pull += excess
+    together = parts.largest(side) == -parts.largest(-side)  # rounding has put a whole part on one side
+    side[parts.members[np.repeat(together, np.diff(parts.start))]] = SETTLED
+    settled |= side == SETTLED
+    one, other = side[network.first], side[network.second]
+    network.close((one == SETTLED) | (one != other))  # what lies between two sides carries its limit
 
 
 # --- maximum flows ---------------------------------------------------------------------------------------------------
 
 
-@inlined
-def cancel(arcs, members, excess, rounding, work):
-    """Let positive excess flow to nodes with negative excess until it reaches none.
+@compiled
+def cancel(arcs, start, live, excess, rounding, distance, queue):
+    """Let positive excess flow to nodes with negative excess, part by part: some need many more rounds than others.
 
     In each round, distances to the nearest node with negative excess are measured, until all positive excess has one;
     then the nodes push their excess one step closer, the farthest first. What is stuck behind a full arc waits for the
-    next round. A node from which nothing was reached will not reach anything later either.
+    next round. A node from which nothing was reached will not reach anything later either. So ``live``, the members of
+    each part, is overwritten.
     """
-    distance, queue = work
-    unreached, live, number = len(distance), members.copy(), len(members)
-    while True:
-        head, tail, waiting, found = 0, 0, 0, 0
-        for i in live[:number]:
-            distance[i] = unreached
-            if excess[i] < -rounding:
-                distance[i], queue[tail] = 0, i
-                tail += 1
-            elif excess[i] > rounding:
-                waiting += 1
-        while head < tail and found < waiting:
-            j = queue[head]
-            head += 1
-            for p in range(arcs.start[j], arcs.start[j + 1]):
-                i = arcs.end[p]
-                if -arcs.flow[p] < arcs.limit[p] and distance[i] == unreached:
-                    distance[i], queue[tail] = distance[j] + 1, i
+    unreached = len(excess)
+    for c in range(len(start) - 1):
+        number, tiny, found = start[c + 1] - start[c], rounding[c], 1
+        while found > 0:
+            head, tail, waiting, found = 0, 0, 0, 0
+            for k in range(start[c], start[c] + number):
+                i = live[k]
+                distance[i] = unreached
+                if excess[i] < -tiny:
+                    distance[i], queue[tail] = 0, i
                     tail += 1
-                    found += excess[i] > rounding
-        if found == 0:
-            return
-        if found < waiting:
-            number = tail
-            live[:number] = queue[:number]
-        while tail > 0:
-            tail -= 1
-            if excess[queue[tail]] > rounding:
-                push(arcs, queue[tail], excess, distance)
+                elif excess[i] > tiny:
+                    waiting += 1
+            while head < tail and found < waiting:
+                j = queue[head]
+                head += 1
+                for p in range(arcs.start[j], arcs.start[j + 1]):
+                    i = arcs.end[p]
+                    if -arcs.flow[p] < arcs.limit[p] and distance[i] == unreached:
+                        distance[i], queue[tail] = distance[j] + 1, i
+                        tail += 1
+                        found += excess[i] > tiny
+            if found < waiting:
+                number = tail
+                for k in range(tail):
+                    live[start[c] + k] = queue[k]
+            while tail > 0 and found > 0:
+                tail -= 1
+                if excess[queue[tail]] > tiny:
+                    push(arcs, queue[tail], excess, distance)
 
 
-@inlined
-def name_reached(arcs, members, excess, rounding, side, name, work):
-    """Name the nodes with positive excess, and all that a flow from them could reach."""
-    queue, head, tail = work[1], 0, 0
-    for i in members:
-        if excess[i] > rounding:
-            side[i], queue[tail] = name, i
-            tail += 1
+@compiled
+def push(arcs, i, excess, distance):
+    """Push the excess of a node along arcs that come closer to where it can go."""
+    left, p = excess[i], arcs.start[i]
+    while left > 0.0 and p < arcs.start[i + 1]:
+        j, room = arcs.end[p], arcs.limit[p] - arcs.flow[p]
+        if room > 0.0 and distance[j] == distance[i] - 1:
+            amount = min(room, left)
+            arcs.flow[p] = arcs.limit[p] if amount == room else arcs.flow[p] + amount
+            arcs.flow[arcs.back[p]] = -arcs.flow[p]
+            left -= amount
+            excess[j] += amount
+        p += 1
+    excess[i] = left
+
+
+@compiled
+def name_reached(arcs, sources, side, name, queue):
+    """Name the sources, and all that a flow from them could reach."""
+    head, tail = 0, len(sources)
+    for k in range(tail):
+        queue[k] = sources[k]
+        side[sources[k]] = name
     while head < tail:
         i = queue[head]
         head += 1
@@ -238,32 +242,18 @@ def name_reached(arcs, members, excess, rounding, side, name, work):
                 tail += 1
 
 
-@inlined
-def push(arcs, i, excess, distance):
-    """Push the excess of a node along arcs that come closer to where it can go."""
-    for p in range(arcs.start[i], arcs.start[i + 1]):
-        j = arcs.end[p]
-        if arcs.flow[p] < arcs.limit[p] and distance[j] == distance[i] - 1:
-            room = arcs.limit[p] - arcs.flow[p]
-            amount = min(room, excess[i])
-            arcs.flow[p] = arcs.limit[p] if amount == room else arcs.flow[p] + amount
-            arcs.flow[arcs.back[p]] = -arcs.flow[p]
-            excess[i] -= amount
-            excess[j] += amount
-            if excess[i] <= 0.0:
-                break
-
-
-@inlined
-def turn_round(arcs, members):
-    """Exchange each open arc with its reverse: a flow of negative excess is one of positive excess against the arcs."""
-    for i in members:
-        for p in range(arcs.start[i], arcs.start[i + 1]):
-            if arcs.limit[p] > 0.0:
-                arcs.flow[p] = -arcs.flow[p]
-
-
 # --- the value of a part ---------------------------------------------------------------------------------------------
+
+
+@compiled
+def share_values(f, start, members, pull, w, low, high):
+    """Write the shared value of each part to its nodes, and the ends of their derivatives there."""
+    for c in range(len(start) - 1):
+        part = members[start[c] : start[c + 1]]
+        x = shared_value(f, part, pull, w[part[0]])
+        for i in part:
+            w[i] = x
+            low[i], high[i] = ends_of(f, i, x)
 
 
 @inlined

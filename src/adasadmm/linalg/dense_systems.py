@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import scipy.linalg
 import scipy.linalg.blas
 import scipy.linalg.lapack
 
-from .._core.jit import compiled
 from .._core.threads import side_by_side
 from . import products
 from .coupling import NO_GROUPS, Groups
-from .gram_factor import GramFactor
 from .matrices import CSR, Dense, dense_block
 from .selections import taken
-from .symbolic import Symbolic
+from .sparse_factor import GramFactor, Pattern
 from .system import TOLERANCE, System
 
 __all__ = ["DenseSystem", "RowSpace", "cholesky", "cholesky_solve"]
 
 WEAK, LEAST = 1e-8, 1e-13  # the ridge in n-space where there is none, and where there is one: of the curvature of rows
+MOST_PRODUCTS = 4  # of pairs of entries of a row of A, for each entry, that are worth keeping
 COARSE = 1e-4  # a tolerance that a Cholesky factor meets without refinement
 MORE_DIAGONAL = 0.0, 1e-13, 1e-10, 1e-7
 
@@ -30,6 +31,25 @@ class DenseSystem(System):
     name = "dense"
     last_rows: np.ndarray | None = None  # the weights of the last Gram matrix of X
 
+    @functools.cached_property
+    def gram_of_A(self) -> CSR | None:
+        """The matrix that makes the lower triangle of ``A' diag(h) A``, row by row, out of h; None if it is large.
+
+        Its transpose, that is: row k has the products of the entries of row k of A.
+        """
+        A, (m, d) = self.A, self.A.shape
+        lengths = np.diff(A.indptr).astype(np.int64)
+        if (lengths**2).sum() > MOST_PRODUCTS * len(A.data):
+            return None
+        one = np.repeat(np.arange(len(A.data)), np.repeat(lengths, lengths))
+        within = np.arange(len(one)) - np.repeat(np.cumsum(lengths**2) - lengths**2, lengths**2)
+        other = np.repeat(A.indptr[:-1], lengths**2) + within % np.repeat(lengths, lengths**2)
+        row, column = A.indices[one].astype(np.int64), A.indices[other].astype(np.int64)
+        lower = column <= row
+        starts = np.append(0, np.cumsum(np.bincount(np.repeat(np.arange(m), lengths**2)[lower], minlength=m)))
+        places = (row * d + column)[lower].astype(np.uint64)
+        return CSR(A.data[one[lower]] * A.data[other[lower]], places, starts, d * d)
+
     def know(self, rows: np.ndarray, of_X: np.ndarray) -> None:
         self.last_rows, self.of_X = rows, of_X
 
@@ -39,8 +59,12 @@ class DenseSystem(System):
             self.of_X = np.zeros((len(self.ridge), len(self.ridge)))
             self.last_rows = self.rows.copy() if self.rows.flags.writeable else self.rows
             products.add_lower_gram(self.X, self.rows, self.of_X)
-        self.matrix = self.of_X.copy()
-        products.add_lower_gram(self.A, self.edges, self.matrix)
+        if self.gram_of_A is None:
+            self.matrix = self.of_X.copy()
+            products.add_lower_gram(self.A, self.edges, self.matrix)
+        else:
+            of_A = products.transposed_product_of_piece(self.gram_of_A, slice(0, len(self.edges)), self.edges)
+            self.matrix = np.add(self.of_X, of_A.reshape(self.of_X.shape))
         if self.coupling:
             self.matrix -= products.gram(self.coupling.U, np.ones(len(self.coupling)))
         diagonal = self.matrix.reshape(-1)[:: len(self.ridge) + 1]
@@ -71,7 +95,7 @@ class RowSpace(System):
 
     name = "n-space"
 
-    def __init__(self, X: Dense | CSR, A: CSR, pattern: Symbolic, groups: Groups = NO_GROUPS) -> None:
+    def __init__(self, X: Dense | CSR, A: CSR, pattern: Pattern, groups: Groups = NO_GROUPS) -> None:
         super().__init__(X, A, groups)
         self.base = GramFactor([A], pattern, self.coupling.U)
 
@@ -123,7 +147,8 @@ def cholesky(matrix: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, bool]:
     factor, total = np.empty_like(matrix), 0.0
     for more in MORE_DIAGONAL:
         total += more
-        scale_lower(matrix, scale, total, factor)
+        np.multiply(scale[:, None] * matrix, scale, out=factor)
+        factor.flat[:: len(scale) + 1] += total
         # For LAPACK, which counts by columns, the lower triangle of an array is the upper one of its transpose.
         _, failed = scipy.linalg.lapack.dpotrf(factor.T, lower=0, clean=0, overwrite_a=1)
         if not failed:
@@ -134,12 +159,3 @@ def cholesky(matrix: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, bool]:
 def cholesky_solve(factor: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """The solution of a system with a factor of `cholesky`."""
     return scipy.linalg.lapack.dpotrs(factor.T, rhs, lower=0)[0]
-
-
-@compiled
-def scale_lower(matrix: np.ndarray, scale: np.ndarray, more: float, out: np.ndarray) -> None:
-    """The lower triangle of ``diag(scale) matrix diag(scale) + more I``."""
-    for i in range(len(scale)):
-        for j in range(i + 1):
-            out[i, j] = scale[i] * matrix[i, j] * scale[j]
-        out[i, i] += more

@@ -7,13 +7,14 @@ computed once; the factor for another h then follows a list of operations.
 
 from __future__ import annotations
 
-import heapq
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._core.jit import inlined
+from .sparse_factor import pattern_of
 
 __all__ = ["Elimination", "eliminate", "factorise", "substitute"]
 
@@ -41,65 +42,25 @@ class Elimination(NamedTuple):
 
 def eliminate(S: sp.csr_array) -> Elimination | None:
     """Find an order with little fill-in and the pattern of L; None if the factor would still be too expensive."""
-    found = _minimum_degree(S)
-    if found is None:
+    pattern = pattern_of(S, MOST)
+    if pattern is None or pattern.flops / 2.0 > MOST:
         return None
-    order, below = found
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    rows = [np.sort(place[list(neighbours)]) if neighbours else np.empty(0, np.int64) for neighbours in below]
-    begin = np.concatenate([[0], np.cumsum([len(one) for one in rows])]).astype(np.int64)
-    row = np.concatenate([*rows, np.empty(0, np.int64)])
-    target = [
-        begin[column] + np.searchsorted(rows[column], ours[p + 1 :]) for ours in rows for p, column in enumerate(ours)
-    ]
-    permuted = S[order][:, order].tocoo()
-    S_below = np.zeros(len(row))
-    for i, j, value in zip(permuted.row, permuted.col, permuted.data, strict=True):
-        if i > j:
-            S_below[begin[j] + np.searchsorted(rows[j], i)] += value
+    begin, row = pattern.indptr, pattern.indices.astype(np.int64)
+    columns = [row[low:high] for low, high in itertools.pairwise(begin)]
+    target = [begin[k] + np.searchsorted(columns[k], ours[p + 1 :]) for ours in columns for p, k in enumerate(ours)]
+    below, S_below = sp.coo_array(sp.tril(S, -1)), np.zeros(len(row))
+    S_below[pattern.places(below.row, below.col)] = below.data
     return Elimination(
-        np.asarray(order, np.int64),
+        pattern.order,
         begin,
-        row.astype(np.int64),
+        row,
         np.concatenate([*target, np.empty(0, np.int64)]).astype(np.int32),
-        np.asarray(permuted.diagonal(), dtype=np.float64),
+        np.asarray(S.diagonal(), dtype=np.float64)[pattern.order],
         S_below,
-        np.empty(len(order)),
+        np.empty(len(begin) - 1),
         np.empty(len(row)),
-        np.empty(len(order)),
+        np.empty(len(begin) - 1),
     )
-
-
-def _minimum_degree(S: sp.csr_array) -> tuple[list[int], list[set[int]]] | None:
-    """The minimum-degree order: eliminate the node with the fewest neighbours, connect these, and repeat.
-
-    Returns the order and, for each node in it, the neighbours that were not yet eliminated.
-    """
-    neighbours = [set(S.indices[S.indptr[j] : S.indptr[j + 1]].tolist()) - {j} for j in range(S.shape[0])]
-    queue = [(len(ours), j) for j, ours in enumerate(neighbours)]
-    heapq.heapify(queue)
-    done = [False] * len(neighbours)
-    order, below, work = [], [], 0
-    while queue:
-        degree, j = heapq.heappop(queue)
-        ours = neighbours[j]
-        if done[j] or degree != len(ours):  # an outdated entry of the queue
-            continue
-        done[j] = True
-        order.append(j)
-        below.append(ours)
-        work += len(ours) * (len(ours) + 1) // 2
-        if work > MOST:
-            return None
-        for other in ours:
-            theirs = neighbours[other]
-            before = len(theirs)
-            theirs |= ours
-            theirs -= {j, other}
-            if len(theirs) != before:
-                heapq.heappush(queue, (len(theirs), other))
-    return order, below
 
 
 @inlined

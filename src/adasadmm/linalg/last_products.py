@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._core.jit import compiled
 from . import products
 from .matrices import Rows
-from .rows import add_row
+from .selections import taken
 
 __all__ = ["LastProducts", "LastTransposedProduct", "UpdatedProduct", "add_chosen_rows", "changes", "frozen", "kept"]
 
@@ -112,19 +111,8 @@ class UpdatedProduct:
 
 def changes(x: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The indices of the entries that have changed, and by how much."""
-    rows, change = np.empty(len(x), np.int64), np.empty(len(x))
-    number = write_changes(x, last, rows, change)
-    return rows[:number], change[:number]
-
-
-@compiled
-def write_changes(x, last, rows, change):
-    number = 0
-    for i in range(len(x)):
-        if x[i] != last[i]:
-            rows[number], change[number] = i, x[i] - last[i]
-            number += 1
-    return number
+    rows = np.flatnonzero(x != last)
+    return rows, x[rows] - last[rows]
 
 
 def same(one: np.ndarray, other: np.ndarray) -> bool:
@@ -134,11 +122,10 @@ def same(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(one[0] == other[0]) and np.array_equal(one, other)
 
 
-@compiled
-def add_chosen_rows(M, rows, x, out):
+def add_chosen_rows(M: Rows, rows: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     """Add ``x_k M_rows[k]`` for each k."""
-    for k in range(len(rows)):
-        add_row(M, rows[k], x[k], out)
+    products.transposed_product(taken(M, rows), x, total := np.empty(len(out)))
+    out += total
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
 
-from .._core.jit import compiled
 from .streamed import After, Rider, Streamed
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "as_part",
     "as_rows",
     "as_vector",
+    "check_entries",
     "diagonal_of",
     "differences",
     "equal",
@@ -119,9 +120,7 @@ def size(M: Rows) -> int:
     if isinstance(M, Repeated):
         return M.times * size(M.rows)
     inner = innermost(M)
-    if isinstance(inner, Streamed):
-        return inner.shape[0] * inner.shape[1]
-    return inner.values.size if isinstance(inner, Dense) else inner.data.size
+    return inner.data.size if isinstance(inner, CSR) else math.prod(inner.shape)
 
 
 def each_block(M: Rows, function: Callable[..., Any], *vectors: np.ndarray) -> Iterator[tuple[slice, Any]]:
@@ -190,7 +189,12 @@ def dense_block(M: Rows, rows: slice) -> np.ndarray:
         whole = np.kron(dense_block(M.rows, slice(first, last)), np.eye(M.times))
         return whole[rows.start - first * M.times : rows.stop - first * M.times]
     assert not isinstance(M, Streamed)
-    return M.values[rows] if isinstance(M, Dense) else to_scipy(M)[rows].toarray()
+    if isinstance(M, Dense):
+        return M.values[rows]
+    starts, block = M.indptr[rows.start : rows.stop + 1], np.zeros((rows.stop - rows.start, M.columns))
+    chosen = slice(starts[0], starts[-1])
+    block[np.repeat(np.arange(len(block)), np.diff(starts)), M.indices[chosen]] = M.data[chosen]
+    return block
 
 
 def plain(M: Rows) -> Any:
@@ -219,22 +223,13 @@ def diagonal_of(M: Rows) -> np.ndarray | None:
 
 def _sparse_diagonal(M: CSR) -> np.ndarray | None:
     n = M.columns
-    if len(M.data) == n and has_diagonal_pattern(M):
+    if len(M.data) == n and (M.indices == np.arange(n)).all() and (M.indptr == np.arange(n + 1)).all():
         return M.data
     if len(M.data) > n or (np.repeat(np.arange(n), np.diff(M.indptr)) != M.indices).any():
         return None
     diagonal = np.zeros(n)
     diagonal[M.indices] = M.data
     return diagonal
-
-
-@compiled
-def has_diagonal_pattern(M):
-    """Whether row i of a square matrix with n entries has one of them, in column i."""
-    for i in range(M.columns):
-        if M.indptr[i + 1] != i + 1 or M.indices[i] != i:
-            return False
-    return True
 
 
 def as_rows(matrix: Any, name: str = "X") -> Rows:
@@ -326,8 +321,18 @@ def to_scipy(M: CSR) -> sp.csr_array:
     return sp.csr_array((M.data, M.indices.view(M.indptr.dtype), M.indptr), shape=M.shape)
 
 
+def check_entries(matrix: Any, name: str) -> None:
+    """Raise ``ValueError`` for an operator that can only be multiplied by vectors."""
+    if isinstance(matrix, LinearOperator):
+        raise ValueError(
+            f"{name} is a LinearOperator of shape {matrix.shape}, and its entries are needed: pass an array or a "
+            f"sparse matrix instead, for instance {name} @ np.eye({matrix.shape[1]})"
+        )
+
+
 def _plain(array: Any, dtype: type, name: str) -> np.ndarray:
     """A C-ordered, contiguous, writable array of this type; a copy only if ``array`` is not one already."""
+    check_entries(array, name)
     if np.iscomplexobj(array):  # NumPy would drop the imaginary part
         raise ValueError(f"{name} must hold real numbers, got complex ones")
     try:

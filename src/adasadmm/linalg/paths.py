@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
 
-from .._core.jit import compiled, entry_or
-from .matrices import CSR
+from .matrices import CSR, differences
 
 __all__ = ["Paths", "paths_of"]
 
@@ -44,13 +45,11 @@ class Paths(NamedTuple):
 
     def differences(self, w: np.ndarray) -> np.ndarray:
         """``A w`` where the order is natural."""
-        differences(self.weights, w, out := np.empty(len(w) - 1))
-        return out
+        return w[:-1] - w[1:] if self.even else self.weights * w[:-1] - self.weights * w[1:]
 
     def divergences(self, theta: np.ndarray) -> np.ndarray:
         """``A'theta`` where the order is natural."""
-        divergences(self.weights, theta, out := np.empty(len(theta) + 1))
-        return out
+        return np.diff(self.weights * theta, prepend=0.0, append=0.0)
 
 
 def paths_of(A: CSR) -> Paths | None:
@@ -58,81 +57,34 @@ def paths_of(A: CSR) -> Paths | None:
     m, d = A.shape
     if m >= d or len(A.data) != 2 * m:  # paths have fewer edges than nodes; most other matrices end here
         return None
-    weights = np.empty(d - 1)
-    natural, even = is_natural(A, weights)
-    if natural:
-        return Paths.along(None if even else weights)
-    order, rows = np.empty(d, np.int64), np.full(d - 1, NONE)
-    weights[:] = 0.0
-    found = walk(A, order, rows, weights)
-    return Paths(order, rows, weights) if found else None
+    ends = differences(A)
+    if ends is None:
+        return None
+    first, second, weight = ends
+    if m == d - 1 and (second == (after := np.arange(1, d))).all() and (first == after - 1).all():
+        return Paths.along(None if (weight == 1.0).all() else weight)
+    return _walked(d, first.astype(np.int64), second.astype(np.int64), weight)
 
 
-@compiled
-def is_natural(A, weights):
-    """Whether row k is a difference of the columns k and k + 1, for all columns, and whether all weights are 1."""
-    even = True
-    if len(A.indptr) != A.columns:
-        return False, False
-    for k in range(A.columns - 1):
-        p = 2 * k
-        if A.indptr[k + 1] != p + 2 or A.indices[p] != k or A.indices[p + 1] != k + 1 or A.data[p] != -A.data[p + 1]:
-            return False, False
-        weights[k] = A.data[p]
-        even &= A.data[p] == 1.0
-    return True, even
+def _walked(d: int, first: np.ndarray, second: np.ndarray, weight: np.ndarray) -> Paths | None:
+    """The paths from the end with the smaller number to the other one; None if a node has three edges or on a cycle.
 
-
-@compiled
-def differences(weights, w, out):
-    for k in range(len(out)):
-        weight = entry_or(weights, k, 1.0)
-        out[k] = weight * w[k] - weight * w[k + 1]
-
-
-@compiled
-def divergences(weights, theta, out):
-    before = 0.0
-    for k in range(len(theta)):
-        flow = entry_or(weights, k, 1.0) * theta[k]
-        out[k] = flow - before
-        before = flow
-    out[len(theta)] = -before
-
-
-@compiled
-def walk(A, order, rows, weights):
-    """Walk along all paths from their ends; False if there are none."""
-    d = A.columns
-    beside, along, degree = np.empty((d, 2), np.int64), np.empty((d, 2), np.int64), np.zeros(d, np.int64)
-    for row in range(len(A.indptr) - 1):
-        p = A.indptr[row]
-        if A.indptr[row + 1] != p + 2 or A.data[p] != -A.data[p + 1]:
-            return False
-        if A.data[p] == 0.0:
-            continue
-        i, j = np.int64(A.indices[p]), np.int64(A.indices[p + 1])
-        if degree[i] == 2 or degree[j] == 2:
-            return False
-        beside[i, degree[i]], along[i, degree[i]] = j, row
-        beside[j, degree[j]], along[j, degree[j]] = i, row
-        degree[i] += 1
-        degree[j] += 1
-    k = 0
-    seen = np.zeros(d, np.bool_)
-    for end in range(d):
-        if degree[end] == 2 or seen[end]:
-            continue
-        node, row = end, NONE
-        while True:
-            order[k], seen[node] = node, True
-            k += 1
-            slot = 1 if degree[node] == 2 and along[node, 0] == row else 0
-            if degree[node] == 0 or (degree[node] == 1 and along[node, 0] == row):
-                break
-            row = along[node, slot]
-            p = A.indptr[row]
-            rows[k - 1] = row
-            weights[k - 1] = A.data[p] if A.indices[p] == node else -A.data[p]
-            node = beside[node, slot]
-    return k == d  # nodes of a cycle are never reached
+    A search in depth that starts at the ends, one after the other, goes along each path; it never reaches a cycle.
+    """
+    edges = np.flatnonzero(weight)
+    first, second = first[edges], second[edges]
+    degree = np.bincount(first, minlength=d) + np.bincount(second, minlength=d)
+    if degree.max(initial=0) > 2:
+        return None
+    ends = np.flatnonzero(degree < 2)
+    i, j = np.concatenate([first, second, np.full(len(ends), d)]), np.concatenate([second, first, ends])
+    graph = sp.csr_array((np.ones(len(i)), (i, j)), shape=(d + 1, d + 1))
+    order = csgraph.depth_first_order(graph, d, return_predecessors=False)[1:].astype(np.int64)
+    if len(order) < d:
+        return None
+    place = np.empty(d, np.int64)
+    place[order] = np.arange(d)
+    at = np.minimum(place[first], place[second])
+    rows, weights = np.full(d - 1, NONE), np.zeros(d - 1)
+    rows[at], weights[at] = edges, np.where(order[at] == first, weight[edges], -weight[edges])
+    return Paths(order, rows, weights)

@@ -13,10 +13,10 @@ import numpy as np
 import scipy.linalg.blas
 import scipy.sparse as sp
 import scipy.sparse.linalg
+from scipy.sparse._sparsetools import csc_matvec, csr_matvec  # what `@` calls, without its 30 us for small matrices
 
 from .._core.jit import compiled
 from .._core.threads import side_by_side
-from .gram_factor import GramFactor, gram_pattern
 from .matrices import (
     CSR,
     Dense,
@@ -31,8 +31,9 @@ from .matrices import (
     size,
     to_scipy,
 )
-from .rows import add_row, entries, row_dot, row_dots
+from .rows import entries
 from .selections import taken
+from .sparse_factor import GramFactor, gram_pattern
 
 __all__ = [
     "add_lower_gram",
@@ -52,10 +53,13 @@ __all__ = [
 GRAM_BLOCK = 2**19  # entries of the dense block of X in one step of `gram`: 4 MiB
 WORTH_THREADS = 2**22  # work above which threads gain more than they cost, in dense entries: some 0.6 ms
 SPARSE_WORK, ROW_WORK = 8, 16  # of a sparse entry, and of a row's prox or loss, in dense entries
+IN_CACHE = 2**20  # entries of a dense matrix, above which NumPy's own loop reads memory faster than BLAS
+SMALL = 2**16  # entries of a sparse matrix up to which its Gram matrix is that of a dense one
 PIECES = 4
 SHARED_ENTRIES = 2  # for each column and piece, above which pieces are worth their sums
 WEAK, ROUNDS, SOLVED = 1e-12, 10, 1e-9  # of least squares: ridge, steps of refinement, relative residual
 MOST_FILL = 2e7  # entries of its factor
+FEW = 2  # rows of a small matrix, fewer than 1/2 of them, that are worth choosing
 SHORT_ROWS = 5  # rows of a sparse matrix are short if less than 1/5 of its entries are stored
 
 
@@ -71,20 +75,26 @@ def product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
         for rows, part in each_block(M, partial(_product, x=x)):
             out[rows] = part
         return
-    side_by_side(lambda rows: product_of_rows(M, x, rows.start, rows.stop, out), pieces(M))
+
+    cut = pieces(M)
+    if len(cut) == 1:
+        out[:] = product_of_piece(M, cut[0], x)
+        return
+
+    def of_piece(rows: slice) -> None:
+        out[rows] = product_of_piece(M, rows, x)
+
+    side_by_side(of_piece, cut)
 
 
 def product_pair(M: Rows, pair: tuple[np.ndarray, np.ndarray], out: np.ndarray) -> None:
-    """``out_0 = M x`` and ``out_1 = M y`` for a pair of vectors, in one pass over M."""
-    if isinstance(M, Repeated):
-        for x, of_x in zip(pair, out, strict=True):
-            product(M, x, of_x)
-        return
+    """``out_0 = M x`` and ``out_1 = M y`` for a pair of vectors, in one pass over rows that are not in memory."""
     if is_streamed(M):
         for rows, part in each_block(M, partial(_products, pair=pair)):
             out[:, rows] = part
         return
-    side_by_side(lambda rows: product_pair_of_rows(M, *pair, rows.start, rows.stop, out), pieces(M, 2))
+    for x, of_x in zip(pair, out, strict=True):
+        product(M, x, of_x)
 
 
 def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
@@ -96,19 +106,12 @@ def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
         out[:] = sum(part for _, part in each_block(M, _transposed_product, x))
         return
 
-    def of_piece(rows: slice) -> np.ndarray:
-        part = np.zeros_like(out)
-        add_rows(M, x, rows.start, rows.stop, part)
-        return part
-
     cut = pieces(M)
-    if size(M) < SHARED_ENTRIES * len(cut) * len(out):  # adding up the sums would take longer than they do
-        cut = [slice(0, M.shape[0])]
-    if len(cut) == 1:
-        out[:] = 0.0
-        add_rows(M, x, 0, M.shape[0], out)
-        return
-    out[:] = sum(side_by_side(of_piece, cut))
+    # For few entries, adding up the sums of pieces would take longer than they do.
+    if len(cut) == 1 or size(M) < SHARED_ENTRIES * len(cut) * len(out):
+        out[:] = transposed_product_of_piece(M, slice(0, len(x)), x)
+    else:
+        out[:] = sum(side_by_side(lambda rows: transposed_product_of_piece(M, rows, x[rows]), cut))
 
 
 def gram_product(M: Rows, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -120,12 +123,48 @@ def gram_product(M: Rows, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
     if is_streamed(M):
         return sum(part for _, part in each_block(M, partial(gram_product, x=x), weights))  # type: ignore
 
-    def of_piece(rows: slice) -> np.ndarray:
+    def of_piece(piece: slice) -> np.ndarray:
         part = np.zeros_like(x)
-        add_gram_of_rows(M, weights, x, rows.start, rows.stop, part)
+        for rows in blocks_of(M, piece):
+            part += transposed_product_of_piece(M, rows, weights[rows] * product_of_piece(M, rows, x))
         return part
 
     return sum(side_by_side(of_piece, pieces(M, 2)))  # type: ignore[return-value]
+
+
+def product_of_piece(M: Rows, rows: slice, x: np.ndarray) -> np.ndarray:
+    """``M x`` for some rows."""
+    if isinstance(M, WithIntercept):
+        out = product_of_piece(M.rows, rows, x[:-1])
+        out += x[-1]
+        return out
+    if isinstance(M, Dense):
+        values = M.values[rows]
+        return np.einsum("ij,j->i", values, x) if values.size > IN_CACHE else values @ x
+    assert isinstance(M, CSR)
+    out = np.zeros(rows.stop - rows.start)
+    csr_matvec(len(out), M.columns, *_compressed(M, rows), x, out)
+    return out
+
+
+def transposed_product_of_piece(M: Rows, rows: slice, x: np.ndarray) -> np.ndarray:
+    """``M' x`` for some rows and their entries of x."""
+    if isinstance(M, WithIntercept):
+        out = np.empty(M.shape[1])
+        out[:-1], out[-1] = transposed_product_of_piece(M.rows, rows, x), np.add.reduce(x)
+        return out
+    if isinstance(M, Dense):
+        values = M.values[rows]
+        return np.einsum("i,ij->j", x, values) if values.size > IN_CACHE else x @ values
+    assert isinstance(M, CSR)
+    out = np.zeros(M.columns)
+    csc_matvec(M.columns, len(x), *_compressed(M, rows), x, out)
+    return out
+
+
+def _compressed(M: CSR, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Some rows as SciPy's routines take them: where each begins, the columns, and the values."""
+    return M.indptr[rows.start : rows.stop + 1], M.indices.view(M.indptr.dtype), M.data
 
 
 def product_of_matrix(M: Rows, W: np.ndarray) -> np.ndarray:
@@ -153,32 +192,6 @@ def transposed_product_of_matrix(M: Rows, Z: np.ndarray) -> np.ndarray:
     return sum(side_by_side(lambda rows: values[rows].T @ Z[rows], pieces(M, Z.shape[1])))  # type: ignore
 
 
-@compiled
-def product_of_rows(M: Rows, x: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
-    for i in range(first, last):
-        out[i] = row_dot(M, i, x)
-
-
-@compiled
-def product_pair_of_rows(M: Rows, x: np.ndarray, y: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
-    for i in range(first, last):
-        out[0, i], out[1, i] = row_dots(M, i, x, y)
-
-
-@compiled
-def add_rows(M: Rows, x: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
-    for i in range(first, last):
-        if x[i] != 0.0:
-            add_row(M, i, x[i], out)
-
-
-@compiled
-def add_gram_of_rows(M: Rows, weights: np.ndarray, x: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
-    for i in range(first, last):
-        if weights[i] != 0.0:
-            add_row(M, i, weights[i] * row_dot(M, i, x), out)
-
-
 def pieces(M: Rows, times: int = 1) -> list[slice]:
     """The slices of rows that threads work on side by side; their number depends on the matrix, not on the machine.
 
@@ -188,8 +201,8 @@ def pieces(M: Rows, times: int = 1) -> list[slice]:
         of_rows = pieces(M.rows, times * M.times)
         return [slice(piece.start * M.times, piece.stop * M.times) for piece in of_rows]
     inner = innermost(M)
-    entries = SPARSE_WORK * inner.data.size if isinstance(inner, CSR) else size(inner)
-    return pieces_of_rows(M.shape[0], times * entries)
+    n, d = inner.shape
+    return pieces_of_rows(n, times * (SPARSE_WORK * inner.data.size if isinstance(inner, CSR) else n * d))
 
 
 def pieces_of_rows(n: int, other_work: int = 0) -> list[slice]:
@@ -211,8 +224,7 @@ def gram(M: Rows, weights: np.ndarray) -> np.ndarray:
     """``sum_i weights_i M_i M_i'`` for weights >= 0."""
     total = np.zeros((M.shape[1], M.shape[1]))
     add_lower_gram(M, weights, total)
-    mirror(total)
-    return total
+    return np.tril(total) + np.tril(total, -1).T
 
 
 def add_lower_gram(M: Rows, weights: np.ndarray, out: np.ndarray) -> None:
@@ -239,11 +251,12 @@ def add_lower_gram(M: Rows, weights: np.ndarray, out: np.ndarray) -> None:
         transposed_product(M.rows, weights, pull := np.empty(d - 1))
         out[-1, :-1] += pull
         out[-1, -1] += weights.sum()
-    elif isinstance(M, CSR) and SHORT_ROWS * size(M) < M.shape[0] * d:
+    elif isinstance(M, CSR) and M.shape[0] * d > SMALL and SHORT_ROWS * size(M) < M.shape[0] * d:
         _add_gram_of_short_rows(M, weights, out)
     elif d > 0:  # BLAS refuses an empty matrix: a model with nothing but an intercept
         used = np.flatnonzero(weights)
-        M, weights = (M, weights) if len(used) == len(weights) else (taken(M, used), weights[used])
+        if len(used) < len(weights) and (M.shape[0] * d > SMALL or FEW * len(used) < len(weights)):
+            M, weights = taken(M, used), weights[used]
         out += sum(side_by_side(lambda piece: _gram_of_piece(M, weights, piece), pieces(M)))
 
 
@@ -266,6 +279,8 @@ def _add_gram_of_short_rows(M: CSR, weights: np.ndarray, out: np.ndarray) -> Non
         add_gram(M, weights, piece.start, piece.stop, total)
         return total
 
+    if not len(M.data):
+        return
     pairs = np.count_nonzero(weights) * (size(M) / M.shape[0]) ** 2
     if SPARSE_WORK * pairs <= WORTH_THREADS:
         add_gram(M, weights, 0, M.shape[0], out)
@@ -283,14 +298,6 @@ def _gram_of_piece(M: Rows, weights: np.ndarray, piece: slice) -> np.ndarray:
 
 
 @compiled
-def mirror(matrix: np.ndarray) -> None:
-    """Copy the lower triangle of a square matrix to the upper one."""
-    for i in range(len(matrix)):
-        for j in range(i):
-            matrix[j, i] = matrix[i, j]
-
-
-@compiled
 def add_gram(M: CSR, weights: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
     """Add the lower triangle of the weighted Gram matrix of some rows, entry by entry."""
     for i in range(first, last):
@@ -299,14 +306,6 @@ def add_gram(M: CSR, weights: np.ndarray, first: int, last: int, out: np.ndarray
                 value = weights[i] * M.data[p]
                 for q in range(np.uint64(M.indptr[i]), p + np.uint64(1)):
                     out[M.indices[p], M.indices[q]] += value * M.data[q]
-
-
-@compiled
-def add_squares(M: CSR, weights: np.ndarray, out: np.ndarray) -> None:
-    """Add the diagonal of the weighted Gram matrix."""
-    for i in range(len(weights)):
-        for p in entries(M, i):
-            out[M.indices[p]] += weights[i] * M.data[p] * M.data[p]
 
 
 def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:
@@ -326,10 +325,8 @@ def column_sums(M: Rows, weights: np.ndarray, power: int) -> np.ndarray:
         return np.append(column_sums(M.rows, weights, power), weights.sum())
     total = np.zeros(M.shape[1])
     if isinstance(M, CSR):
-        if power == 2:
-            add_squares(M, weights, total)
-        else:
-            transposed_product(M._replace(data=np.abs(M.data)), weights, total)
+        data = M.data * M.data if power == 2 else np.abs(M.data)
+        transposed_product(M._replace(data=data), weights, total)
         return total
     assert isinstance(M, Dense)
 

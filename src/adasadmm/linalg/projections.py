@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 import scipy.optimize
 import scipy.sparse as sp
+from scipy.linalg.lapack import dgbtrf, dgbtrs
 
 from .products import least_squares
 
@@ -25,8 +25,7 @@ def nearest(A: sp.csr_array, b: np.ndarray, w: np.ndarray) -> np.ndarray:
     if columns is None:
         return w - least_squares(A, A @ w - b)
     values = A.data.reshape(columns.shape)
-    # The rounding errors of the first pass are relative to its multipliers, which are large; those of the second are 0.
-    return _nearest_narrow(columns, values, b, _nearest_narrow(columns, values, b, w))
+    return _nearest_narrow(columns, values, b, w)
 
 
 def _narrow(A: sp.csr_array) -> np.ndarray | None:
@@ -52,15 +51,20 @@ def _nearest_narrow(columns: np.ndarray, values: np.ndarray, b: np.ndarray, w: n
     values, b = values / size[:, None], b / size
     place = 2 * (columns[:, 0] + (entries - 1) // 2) + 1
     reach = 2 * (entries // 2) + 1
-    bands: np.ndarray = np.zeros((2 * reach + 1, 2 * d))  # entry (i, j) is in row reach + i - j of column j
-    bands[reach] = 1.0
-    bands[reach, place] = 0.0
+    middle = 2 * reach
+    bands: np.ndarray = np.zeros((2 * d, middle + reach + 1)).T  # entry (i, j) is in row middle + i - j of column j
+    bands[middle] = 1.0
+    bands[middle, place] = 0.0
     for k in range(entries):
-        bands[reach + place - 2 * columns[:, k], 2 * columns[:, k]] = values[:, k]
-        bands[reach + 2 * columns[:, k] - place, place] = values[:, k]
-    target: np.ndarray = np.zeros(2 * d)
-    target[::2], target[place] = w, b
-    return scipy.linalg.solve_banded((reach, reach), bands, target, overwrite_ab=True, overwrite_b=True)[::2].copy()
+        bands[middle + place - 2 * columns[:, k], 2 * columns[:, k]] = values[:, k]
+        bands[middle + 2 * columns[:, k] - place, place] = values[:, k]
+    factors, exchanges, _ = dgbtrf(bands, reach, reach, overwrite_ab=1)
+    # The rounding errors of the first pass are relative to its multipliers, which are large; those of the second are 0.
+    for _ in range(2):
+        target: np.ndarray = np.zeros(2 * d)
+        target[::2], target[place] = w, b
+        w = dgbtrs(factors, reach, reach, target, exchanges)[0][::2].copy()
+    return w
 
 
 def nearest_inside(C: sp.csr_array, lower: np.ndarray, upper: np.ndarray, w: np.ndarray) -> np.ndarray:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._core.jit import compiled, generic, inlined, inlined_sum
-from .matrices import CSR, Dense, Repeated, Rows, WithIntercept
+from .._core.jit import generic, inlined, inlined_sum
+from .matrices import CSR, Dense, Repeated, Rows, WithIntercept, to_scipy
 
 __all__ = [
     "add_row",
     "add_weighted_row",
     "entries",
     "measure_columns",
-    "measure_row",
-    "measure_rows",
     "row_dot",
     "row_dots",
-    "weighted_square",
+    "weighted_squares",
 ]
 
 
@@ -106,42 +104,6 @@ def repeated_row_dots(M: Repeated, i: int, x: np.ndarray, y: np.ndarray) -> tupl
 
 
 @generic
-def weighted_square(M: Rows, i: int, weight: np.ndarray):
-    """``sum_j weight_j M_ij^2``."""
-
-
-@weighted_square.register
-def dense_weighted_square(M: Dense, i: int, weight: np.ndarray) -> float:
-    return sum_of_squares(M.values[i], weight)
-
-
-@inlined_sum
-def sum_of_squares(row: np.ndarray, weight: np.ndarray) -> float:
-    total = 0.0
-    for j in range(len(row)):
-        total += weight[j] * row[j] * row[j]
-    return total
-
-
-@weighted_square.register
-def csr_weighted_square(M: CSR, i: int, weight: np.ndarray) -> float:
-    total = 0.0
-    for p in entries(M, i):
-        total += weight[M.indices[p]] * M.data[p] * M.data[p]
-    return total
-
-
-@weighted_square.register
-def with_intercept_weighted_square(M: WithIntercept, i: int, weight: np.ndarray) -> float:
-    return weighted_square(M.rows, i, weight) + weight[-1]
-
-
-@weighted_square.register
-def repeated_weighted_square(M: Repeated, i: int, weight: np.ndarray) -> float:
-    return weighted_square(M.rows, i // M.times, weight[i % M.times :: M.times])
-
-
-@generic
 def add_row(M: Rows, i: int, scale: float, out: np.ndarray):
     """``out += scale M_i``."""
 
@@ -205,63 +167,37 @@ def repeated_add_weighted_row(M: Repeated, i: int, scale: float, weight: np.ndar
 # --- the sizes of rows and columns -----------------------------------------------------------------------------------
 
 
-@compiled
-def measure_rows(M: Rows, c: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
-    """``out_i = c_i sum_j weight_j M_ij^2``."""
-    for i in range(len(c)):
-        out[i] = c[i] * weighted_square(M, i, weight)
+def weighted_squares(M: Rows, weight: np.ndarray) -> np.ndarray:
+    """``sum_j weight_j M_ij^2`` for each row."""
+    if isinstance(M, WithIntercept):
+        return weighted_squares(M.rows, weight[:-1]) + weight[-1]
+    if isinstance(M, Repeated):
+        of_outputs = [weighted_squares(M.rows, weight[output :: M.times]) for output in range(M.times)]
+        return np.stack(of_outputs, axis=1).reshape(-1)
+    if isinstance(M, Dense):
+        return np.einsum("ij,ij,j->i", M.values, M.values, weight)
+    assert isinstance(M, CSR)
+    return to_scipy(M._replace(data=M.data * M.data)) @ weight
 
 
-@compiled
 def measure_columns(M: Rows, c: np.ndarray, mean: np.ndarray, most: np.ndarray, share: np.ndarray) -> None:
-    """For each column the mean of ``c_i M_ij^2``, the largest ``M_ij^2``, and the fraction of non-zero entries.
-
-    All three are added to what the arrays hold, so these must start as zeros.
-    """
-    for i in range(len(c)):
-        measure_row(M, i, c[i] / len(c), mean, most, share)
-    for j in range(len(share)):
-        share[j] /= len(c)
-
-
-@generic
-def measure_row(M: Rows, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray):
-    """Update the weighted sum of squares, the largest square and the count of non-zeros with the entries of row i."""
-
-
-@measure_row.register
-def dense_measure_row(M: Dense, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
-    row = M.values[i]
-    for j in range(len(row)):
-        measure_entry(row[j], j, weight, mean, most, count)
-
-
-@measure_row.register
-def csr_measure_row(M: CSR, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
-    for p in entries(M, i):
-        measure_entry(M.data[p], M.indices[p], weight, mean, most, count)
-
-
-@measure_row.register
-def with_intercept_measure_row(
-    M: WithIntercept, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray
-) -> None:
-    measure_row(M.rows, i, weight, mean, most, count)
-    measure_entry(1.0, len(mean) - 1, weight, mean, most, count)
-
-
-@measure_row.register
-def repeated_measure_row(
-    M: Repeated, i: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray
-) -> None:
-    output, step = i % M.times, M.times
-    measure_row(M.rows, i // step, weight, mean[output::step], most[output::step], count[output::step])
-
-
-@inlined
-def measure_entry(x: float, j: int, weight: float, mean: np.ndarray, most: np.ndarray, count: np.ndarray) -> None:
-    square = x * x
-    mean[j] += weight * square
-    most[j] = max(most[j], square)
-    if square > 0.0:
-        count[j] += 1.0
+    """For each column the mean of ``c_i M_ij^2``, the largest ``M_ij^2``, and the fraction of non-zero entries."""
+    n = len(c)
+    if isinstance(M, WithIntercept):
+        measure_columns(M.rows, c, mean[:-1], most[:-1], share[:-1])
+        mean[-1], most[-1], share[-1] = c.sum() / n, 1.0, 1.0
+    elif isinstance(M, Repeated):
+        for output in range(M.times):
+            chosen = slice(output, None, M.times)
+            measure_columns(M.rows, c[chosen], mean[chosen], most[chosen], share[chosen])
+            share[chosen] /= M.times
+            mean[chosen] /= M.times
+    elif isinstance(M, Dense):
+        mean[:] = np.einsum("i,ij,ij->j", c, M.values, M.values) / n
+        most[:] = np.maximum(M.values.max(axis=0), -M.values.min(axis=0)) ** 2
+        share[:] = np.count_nonzero(M.values, axis=0) / n
+    elif isinstance(M, CSR):
+        squares, d = M.data * M.data, M.columns
+        mean[:] = np.bincount(M.indices, np.repeat(c, np.diff(M.indptr)) * squares, d) / n
+        np.maximum.at(most, M.indices, squares)
+        share[:] = np.bincount(M.indices[squares > 0.0], minlength=d) / n

@@ -1,255 +1,375 @@
-"""``L D L'`` of a sparse symmetric positive definite matrix: one pattern, many values.
+"""The sparse factor ``L D L'`` of ``sum_k G_k' diag(weights_k) G_k - U'U + diag(ridge)``: one pattern, many weights.
 
-The pattern and its supernodes come from `symbolic.analyse`. Each supernode is a dense block, so that inner loops run
-over contiguous memory, and large blocks are left to BLAS.
+The sparse G_k are fixed, and their weights change. U has a fixed pattern, and its entries change. The order of
+elimination is the minimum degree of SuperLU, which an incomplete factor without any fill-in reveals.
 
-A symmetric matrix whose off-diagonal entries are <= 0 and whose row sums are >= 0 (a graph Laplacian plus a diagonal)
-is factored from its off-diagonal entries and its row sums. Then nothing is ever subtracted, and the factor is accurate
-in each entry, even if the weights of the edges span 20 decades (Alfa, Xue and Ye, 2002).
+If each row of the G_k is a difference of two coordinates or has one entry, and there is no U, the sum is a graph
+Laplacian plus a diagonal. It is factored from its off-diagonal entries and its row sums. Then nothing is ever
+subtracted, and the factor is accurate in each entry, even if the weights of the edges span 20 decades (Alfa, Xue and
+Ye, 2002). General LDL' factorisations, QDLDL among them, lose all digits of small pivots there, so that refinement does
+not converge. Other sums are scaled to a unit diagonal first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg
 
 from .._core.jit import compiled, inlined
 from .._core.threads import side_by_side
-from .dense import AS_IT_IS, ONE, TRANSPOSED, ZERO, dgemm, dot
-from .symbolic import NONE, WIDEST, Symbolic, places
+from .matrices import CSR, to_scipy
+from .rows import entries
 
-__all__ = ["SparseFactor"]
+__all__ = ["GramFactor", "Pattern", "elimination_order", "gram_pattern", "is_graph", "pairs_of", "pattern_of"]
 
-PANEL = 16  # right-hand sides that are solved together
-WORTH_BLAS = 4000  # multiplications from which a call of BLAS is faster than a loop
+NONE = -1
+PANEL = 32  # right-hand sides that are solved together
+LEAST_HUB, HUB = 16, 10.0  # variables with more than max(16, 10 n^{1/2}) neighbours come last
+WORTH_BLAS, BLOCK = 1000, 32  # dense columns that are left to BLAS, and how many at a time
+ROUGHLY = 10.0  # entries of L in a column order, at most, relative to those in the minimum-degree order
+DROP_ALL = 1e100  # entries of an incomplete factor below this are dropped
+NO_ROWS, NO_SUMS = np.empty(0, np.uint32), np.empty(0)
 SMALLEST = 1e-300
 LEAST_PIVOT = 1e-14  # of the diagonal entry; a smaller pivot is rounding error
 
 
-class SparseFactor:
-    """L and D. ``values`` holds the lower triangle of the matrix at `places`, until `factor` replaces it by L."""
+class Pattern(NamedTuple):
+    """The pattern of L in the order of elimination: column k has the rows ``indices[indptr[k]:indptr[k + 1]]``.
 
-    def __init__(self, symbolic: Symbolic) -> None:
-        self.symbolic = symbolic
-        self.values = np.zeros(symbolic.nnz)
-        self.D = np.ones(len(symbolic.order))
+    Rows are unsigned and in ascending order, and ``position[order[k]]`` is k.
+    """
 
-    def places(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-        out = np.empty(len(row), np.int64)
-        places(self.symbolic, row.astype(np.int64), column.astype(np.int64), out)
-        return out
+    order: np.ndarray
+    position: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
 
-    def factor(self, row_sums: np.ndarray | None = None) -> None:
-        """Factor ``values``; with ``row_sums`` >= 0, from the off-diagonal entries and these, without subtractions."""
-        sums = np.empty(0) if row_sums is None else row_sums[self.symbolic.order]
-        factorise(self.symbolic, self.values, self.D, sums)
+    @property
+    def nnz(self) -> int:
+        """The entries of L and D."""
+        return len(self.indices) + len(self.order)
+
+    @property
+    def flops(self) -> float:
+        """The additions and multiplications of one factorisation."""
+        return float(np.sum((np.diff(self.indptr) + 1.0) ** 2))
+
+    def dense(self) -> int:
+        """The first of the last columns, if these are many and have no zero below the diagonal; else their number."""
+        d = len(self.order)
+        gaps = np.flatnonzero(np.diff(self.indptr) < np.arange(d)[::-1])
+        first = int(gaps[-1]) + 1 if len(gaps) else 0
+        return first if d - first >= WORTH_BLAS else d
+
+    def columns(self) -> np.ndarray:
+        """The column of each entry."""
+        return np.repeat(np.arange(len(self.order)), np.diff(self.indptr))
+
+    def places(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Where L holds the entries (i, j) of a matrix, in either triangle and off the diagonal."""
+        d, ends = len(self.order), np.sort(self.position[np.stack([i, j])], axis=0)
+        return np.searchsorted(self.columns() * d + self.indices, ends[0] * d + ends[1])
+
+
+def pattern_of(graph: sp.csr_array, most: float = np.inf) -> Pattern | None:
+    """Order and pattern of the factor of a symmetric matrix; None if it would have more than ``most`` entries.
+
+    Minimum degree takes long where there is much fill-in, column orders do not. So if the factor may be far too large,
+    a column order is tried first. It has two to eight times as much fill-in.
+    """
+    d = graph.shape[0]
+    if d * d / 2.0 > ROUGHLY * most:
+        _, total = _counts(graph, elimination_order(graph, "COLAMD"), ROUGHLY * most)
+        if total > ROUGHLY * most:
+            return None
+    order = elimination_order(graph)
+    counts, total = _counts(graph, order, most)
+    if total > most:
+        return None
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    indices = np.empty(indptr[-1], np.uint32)
+    position = np.argsort(order)
+    _follow(graph, order, position, indptr[:-1].copy(), indices, np.inf)
+    return Pattern(order, position, indptr, indices)
+
+
+def _counts(graph: sp.csr_array, order: np.ndarray, most: float) -> tuple[np.ndarray, float]:
+    """The entries of each column of L, and of L and D in all; not all are counted if there are more than ``most``."""
+    d = len(order)
+    counts = np.zeros(d, np.int64)
+    total = _follow(graph, order, np.argsort(order), counts, NO_ROWS, most - d)
+    return counts, total + d
+
+
+def _follow(
+    graph: sp.csr_array, order: np.ndarray, position: np.ndarray, end: np.ndarray, rows: np.ndarray, most: float
+) -> float:
+    work = np.full((2, len(order)), NONE)  # made here, since kernels that allocate take twice as long to compile
+    return follow_rows(graph.indptr, graph.indices, order, position, end, rows, most, *work)
+
+
+def gram_pattern(matrices: Sequence[CSR], most: float) -> Pattern | None:
+    """The pattern of a `GramFactor` of these matrices; None if it would have more than ``most`` entries."""
+    d = matrices[0].shape[1]
+    graph = sp.csr_array((d, d))
+    for G in matrices:
+        ones = to_scipy(G._replace(data=np.ones(len(G.data))))
+        graph = graph + ones.T @ ones
+    return pattern_of(graph, most)
+
+
+def elimination_order(graph: sp.csr_array, rule: str = "MMD_AT_PLUS_A") -> np.ndarray:
+    """An order of elimination with little fill-in, for a symmetric matrix of which only the pattern counts.
+
+    The rule is one of SuperLU: by default minimum degree. Variables with very many neighbours come last: they would
+    slow the search down.
+
+    Examples
+    --------
+    The hub of a star comes after its leaves, so that there is no fill-in.
+
+    >>> import scipy.sparse as sp
+    >>> from adasadmm.linalg.sparse_factor import elimination_order
+    >>> star = sp.csr_array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])
+    >>> int(elimination_order(star)[0]) != 0
+    True
+    """
+    degrees = np.diff(graph.indptr)
+    are_hubs = degrees > max(LEAST_HUB, HUB * np.sqrt(len(degrees)))
+    hubs, others = np.flatnonzero(are_hubs), np.flatnonzero(~are_hubs)
+    if not len(others):
+        return hubs
+    ones = sp.csc_array(graph[others][:, others] if len(hubs) else graph, copy=True)
+    ones.data[:] = 1.0
+    dominant = sp.csc_array(ones + sp.diags_array(np.diff(ones.indptr) + 1.0))
+    without_fill = scipy.sparse.linalg.spilu(
+        dominant, drop_tol=DROP_ALL, fill_factor=1.0, permc_spec=rule, diag_pivot_thresh=0.0,
+        options={"SymmetricMode": rule == "MMD_AT_PLUS_A"},
+    )  # fmt: skip
+    return np.append(others[np.argsort(without_fill.perm_c)], hubs)
+
+
+class GramFactor:
+    """A factor on the pattern that `gram_pattern` found for the same matrices, U included."""
+
+    def __init__(self, matrices: Sequence[CSR], pattern: Pattern, U: CSR | None = None) -> None:
+        self.pattern, self.L, self.D = pattern, np.empty(len(pattern.indices)), np.empty(len(pattern.order))
+        self.terms = [Term(G, pattern) for G in matrices]
+        self.subtracted = [] if U is None or not U.shape[0] else [(U, Term(U, pattern))]
+        self.exact = all(map(is_graph, matrices)) and not self.subtracted
+        self.scale, self.dense = np.ones(len(self.D)), pattern.dense()
+
+    def factor(self, weights: Sequence[np.ndarray], ridge: np.ndarray) -> None:
+        """``weights`` holds one array for each matrix; all entries must be >= 0, and the sum positive definite."""
+        order, sums, diagonal = self.pattern.order, ridge.astype(float), ridge.astype(float)
+        self.L[:] = 0.0
+        for term, of_rows in zip(self.terms, weights, strict=True):
+            self.L[term.places] += term.products @ of_rows
+            diagonal += term.squares.T @ of_rows
+            sums += term.alone.T @ of_rows
+        for U, term in self.subtracted:
+            self.L[term.places] -= term.summed(U.data)
+            diagonal -= np.bincount(U.indices, U.data**2, len(diagonal))
+        sums = sums[order] if self.exact else NO_SUMS
+        if not self.exact:
+            self.scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+            scale, self.D[:] = self.scale[order], 1.0
+            self.L *= scale[self.pattern.indices]
+            self.L *= np.repeat(scale, np.diff(self.pattern.indptr))
+        n, lists = len(order), np.full((2, len(order)), NONE)
+        factorise(self.pattern, self.L, self.D, sums, self.dense, *lists, np.empty(n, np.uint64), np.empty(n))
+        if self.dense < len(order):
+            factor_dense(self.L[self.pattern.indptr[self.dense] :], self.D[self.dense :], sums[self.dense :])
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
-        x = rhs[self.symbolic.order]
-        substitute(self.symbolic, self.values, self.D, x)
-        out = np.empty_like(x)
-        out[self.symbolic.order] = x
-        return out
+        x = (self.scale * rhs)[self.pattern.order]
+        substitute(self.pattern, self.L, self.D, x)
+        return self.scale * x[self.pattern.position]
 
     def half_solve(self, rows: np.ndarray) -> np.ndarray:
         """``D^{-1/2} L^{-1} P rows'`` for dense rows; the inner products of its columns are ``rows M^{-1} rows'``."""
-        out = np.empty(rows.shape[::-1])
+        order, out = self.pattern.order, np.empty(rows.shape[::-1])
 
-        def of_panel(begin: int) -> None:
-            solve_panel(self.symbolic, self.values, self.D, rows, begin, out)
+        def of_panel(first: int) -> None:
+            panel = (self.scale[:, None] * rows[first : first + PANEL].T)[order]
+            substitute_forward(self.pattern, self.L, panel)
+            out[:, first : first + PANEL] = panel / np.sqrt(self.D)[:, None]
 
         side_by_side(of_panel, range(0, len(rows), PANEL))
         return out
 
 
-@compiled
-def factorise(symbolic, values, D, sums):
-    """Left-looking: each supernode takes the updates of those before it that have rows among its columns."""
-    first, begin, rows = symbolic.first, symbolic.begin, symbolic.rows
-    count = len(first) - 1
-    head, after, reached = np.full(count, NONE), np.full(count, NONE), np.empty(count, np.int64)
-    local, scaled, product = np.empty(len(D), np.int64), np.empty(WIDEST * WIDEST), np.empty(0)
-    for s in range(count):
-        width, height = first[s + 1] - first[s], begin[s + 1] - begin[s]
-        for p in range(height):
-            local[rows[begin[s] + p]] = p * width - first[s]
-        t = head[s]
-        while t != NONE:
-            following = after[t]
-            q, low, high = reached[t], begin[t], begin[t + 1]
-            while low + q < high and rows[low + q] < first[s + 1]:
-                q += 1
-            work = (q - reached[t]) * (high - low - reached[t])
-            if work * (first[t + 1] - first[t]) >= WORTH_BLAS:
-                if len(product) < work:
-                    product = np.empty(2 * work)
-                update_by_blas(symbolic, values, D, s, t, reached[t], q, local, scaled, product)
+class Term:
+    """What ``G' diag(weights) G`` adds to the matrix: below its diagonal ``products @ weights`` at ``places`` of L.
+
+    On the diagonal it adds ``squares.T @ weights``, of which ``alone`` are the squares of rows with a single entry.
+    """
+
+    def __init__(self, G: CSR, pattern: Pattern) -> None:
+        entries = np.diff(G.indptr).astype(np.int64)
+        before = np.arange(len(G.data)) - np.repeat(G.indptr[:-1], entries)  # the number of earlier entries of its row
+        self.second = np.repeat(np.arange(len(G.data)), before)
+        self.first = self.second - before[self.second] + np.arange(len(self.second))
+        self.first -= np.repeat(np.cumsum(before) - before, before)
+        of_pairs = pattern.places(G.indices[self.first], G.indices[self.second])
+        self.places, self.place_of_pair = np.unique(of_pairs, return_inverse=True)
+        row_of_pair = np.repeat(np.arange(len(entries)), entries)[self.second]
+        products = G.data[self.first] * G.data[self.second], (self.place_of_pair, row_of_pair)
+        self.products = sp.csr_array(products, (len(self.places), len(entries)))
+        is_alone, squares = np.repeat(entries == 1, entries), G.data**2
+        self.squares = to_scipy(G._replace(data=squares))
+        self.alone = to_scipy(G._replace(data=np.where(is_alone, squares, 0.0)))
+
+    def summed(self, data: np.ndarray) -> np.ndarray:
+        """What ``G'G`` adds at ``places``, for other entries ``data`` of G."""
+        return np.bincount(self.place_of_pair, data[self.first] * data[self.second], len(self.places))
+
+
+def pairs_of(G: CSR) -> float:
+    """The number of products that one ``G' diag(weights) G`` takes: half the square of each row's entries."""
+    entries = np.diff(G.indptr).astype(float)
+    return float(np.sum(entries * (entries + 1.0))) / 2.0
+
+
+def is_graph(G: CSR) -> bool:
+    """Whether each row has at most one entry, or is a multiple of the difference of two coordinates."""
+    entries = np.diff(G.indptr)
+    if (entries > 2).any():
+        return False
+    ends = np.flatnonzero(entries == 2)
+    first = G.indptr[ends]
+    return bool(np.all(G.data[first] == -G.data[first + 1]))
+
+
+def factor_dense(packed: np.ndarray, D: np.ndarray, sums: np.ndarray) -> None:
+    """As `factorise`, for columns without zeros: block by block, so that BLAS does most of the work.
+
+    ``packed`` holds the entries below the diagonal, column by column.
+    """
+    n = len(D)
+    below = np.triu(np.ones((n, n), bool), 1)
+    M = np.zeros((n, n))  # each column of L is a row of M
+    M[below] = packed
+    for low in range(0, n, BLOCK):
+        high = min(low + BLOCK, n)
+        for k in range(low, high):
+            row = M[k, k + 1 :].copy()
+            D[k] = max(sums[k] - row.sum(), SMALLEST) if len(sums) else max(D[k], LEAST_PIVOT)
+            M[k, k + 1 :] /= D[k]
+            if len(sums):
+                sums[k + 1 :] -= M[k, k + 1 :] * sums[k]
             else:
-                update(symbolic, values, D, s, t, reached[t], q, local, scaled)
-            reached[t] = q
-            link(symbolic, t, q, head, after)
-            t = following
-        if len(sums):
-            factor_by_sums(symbolic, values, D, s, scaled, sums)
-        else:
-            factor_block(symbolic, values, D, s, scaled)
-        reached[s] = width
-        link(symbolic, s, width, head, after)
+                D[k + 1 :] -= M[k, k + 1 :] * row
+            M[k + 1 : high, k + 1 :] -= M[k, k + 1 : high, None] * row
+        for first in range(high, n, BLOCK):
+            block = slice(first, first + BLOCK)
+            M[block, first:] -= (M[low:high, block] * D[low:high, None]).T @ M[low:high, first:]
+    packed[:] = M[below]
 
 
-@inlined
-def link(symbolic, t, reached, head, after):
-    """Put supernode t into the list of the supernode that holds its next row."""
-    at = symbolic.begin[t] + reached
-    if at < symbolic.begin[t + 1]:
-        s = symbolic.owner[symbolic.rows[at]]
-        after[t] = head[s]
-        head[s] = t
-
-
-@inlined
-def scale_rows(symbolic, values, D, t, start, stop, scaled):
-    """``L D`` for rows start to stop of supernode t, in ``scaled``."""
-    column, width = symbolic.first[t], symbolic.first[t + 1] - symbolic.first[t]
-    at = symbolic.block[t] + start * width
-    for k in range(stop - start):
-        for c in range(width):
-            scaled[k * width + c] = values[at + k * width + c] * D[column + c]
-
-
-@inlined
-def update(symbolic, values, D, s, t, start, stop, local, scaled):
-    """Subtract ``L D L'`` of supernode t from the columns of s that are rows start to stop of t."""
-    width, rows, block = symbolic.first[t + 1] - symbolic.first[t], symbolic.rows, symbolic.block
-    low, high = symbolic.begin[t], symbolic.begin[t + 1]
-    scale_rows(symbolic, values, D, t, start, stop, scaled)
-    for p in range(start, high - low):
-        to, at = block[s] + local[rows[low + p]], block[t] + p * width
-        for q in range(start, min(p + 1, stop)):
-            total = 0.0
-            for c in range(width):
-                total += values[at + c] * scaled[(q - start) * width + c]
-            values[to + rows[low + q]] -= total
+# --- compiled loops --------------------------------------------------------------------------------------------------
 
 
 @compiled
-def update_by_blas(symbolic, values, D, s, t, start, stop, local, scaled, product):
-    """As `update`, for large blocks."""
-    width, rows, block = symbolic.first[t + 1] - symbolic.first[t], symbolic.rows, symbolic.block
-    low, high = symbolic.begin[t], symbolic.begin[t + 1]
-    scale_rows(symbolic, values, D, t, start, stop, scaled)
-    columns, height = stop - start, high - low - start
-    n = np.array([columns, height, width], np.int32)
-    at, first, one, zero = (
-        n.ctypes.data,
-        values[block[t] + start * width :].ctypes.data,
-        ONE.ctypes.data,
-        ZERO.ctypes.data,
-    )
-    T, N, out = TRANSPOSED.ctypes.data, AS_IT_IS.ctypes.data, product.ctypes.data
-    dgemm(T, N, at, at + 4, at + 8, one, scaled.ctypes.data, at + 8, first, at + 8, zero, out, at)
-    for p in range(n[1]):
-        to = block[s] + local[rows[low + start + p]]
-        for q in range(min(p + 1, columns)):
-            values[to + rows[low + start + q]] -= product[p * columns + q]
+def follow_rows(indptr, indices, order, position, end, rows, most, parent, seen):
+    """Write each row i at the end of the columns of L where it has an entry, and return how many there are.
 
-
-@inlined
-def factor_block(symbolic, values, D, s, scaled):
-    """``L D L'`` of the columns of one supernode, in place; the matrix has a unit diagonal."""
-    column, at = symbolic.first[s], symbolic.block[s]
-    width, height = symbolic.first[s + 1] - column, symbolic.begin[s + 1] - symbolic.begin[s]
-    for k in range(width):
-        D[column + k] = max(values[at + k * width + k], LEAST_PIVOT)
-        eliminate(values, at, k, width, height, D[column + k], scaled)
-
-
-@inlined
-def factor_by_sums(symbolic, values, D, s, scaled, sums):
-    """As `factor_block`, with the diagonal from the row sums: ``D_k = sum_k + sum_i |M_ik|``, without cancellation."""
-    column, at, low = symbolic.first[s], symbolic.block[s], symbolic.begin[s]
-    width, height = symbolic.first[s + 1] - column, symbolic.begin[s + 1] - low
-    for k in range(width):
-        pivot = sums[column + k]
-        for p in range(k + 1, height):
-            pivot -= values[at + p * width + k]
-        D[column + k] = max(pivot, SMALLEST)
-        eliminate(values, at, k, width, height, D[column + k], scaled)
-        for p in range(k + 1, height):
-            sums[symbolic.rows[low + p]] -= values[at + p * width + k] * sums[column + k]
-
-
-@inlined
-def eliminate(values, at, k, width, height, pivot, scaled):
-    """Divide column k of a block by its pivot, and subtract it from the columns after it."""
-    values[at + k * width + k] = 1.0
-    for q in range(k + 1, width):
-        scaled[q] = values[at + q * width + k]
-    for p in range(k + 1, height):
-        base = at + p * width
-        factor = values[base + k] / pivot
-        values[base + k] = factor
-        for q in range(k + 1, min(p + 1, width)):
-            values[base + q] -= factor * scaled[q]
-
-
-# --- substitution ----------------------------------------------------------------------------------------------------
+    These columns are on the paths of the elimination tree from the neighbours of i to i. They are only counted if there
+    is no room in ``rows``, and only up to about ``most``.
+    """
+    n, total = len(order), 0.0
+    for i in range(n):
+        seen[i] = i
+        for p in range(indptr[order[i]], indptr[order[i] + 1]):
+            j = position[indices[p]]
+            while j < i and seen[j] != i:
+                if parent[j] == NONE:
+                    parent[j] = i
+                if len(rows):
+                    rows[end[j]] = i
+                end[j] += 1
+                total += 1.0
+                seen[j] = i
+                j = parent[j]
+        if total > most:
+            break
+    return total
 
 
 @compiled
-def substitute(symbolic, values, D, x):
-    """``x = (L D L')^{-1} x`` in the order of elimination."""
-    first, begin, block = symbolic.first, symbolic.begin, symbolic.block
-    count = len(first) - 1
-    for s in range(count):
-        width, at = first[s + 1] - first[s], block[s]
-        for p in range(begin[s], begin[s + 1]):
-            total = 0.0
-            for c in range(min(p - begin[s], width)):
-                total += values[at + c] * x[first[s] + c]
-            x[symbolic.rows[p]] -= total
-            at += width
-    for s in range(count - 1, -1, -1):
-        width, at = first[s + 1] - first[s], block[s + 1]
-        for c in range(width):
-            x[first[s] + c] /= D[first[s] + c]
-        for p in range(begin[s + 1] - 1, begin[s] - 1, -1):
-            at -= width
-            above = x[symbolic.rows[p]]
-            for c in range(min(p - begin[s], width)):
-                x[first[s] + c] -= values[at + c] * above
+def factorise(pattern, L, D, sums, dense, head, after, upto, column):
+    """Replace the matrix in L and D by its factor, column by column, up to column ``dense``.
 
+    From those after it, what columns before it contribute is subtracted.
 
-@compiled
-def solve_panel(symbolic, values, D, rows, start, out):
-    """``D^{-1/2} L^{-1}`` for some rows of ``rows`` at once, one in each column of x."""
-    first, begin, block = symbolic.first, symbolic.begin, symbolic.block
-    n, lanes = len(D), min(PANEL, len(rows) - start)
-    x, product = np.zeros((n, PANEL)), np.empty((0, PANEL))
-    for r in range(lanes):
-        for k in range(n):
-            x[k, r] = rows[start + r, symbolic.order[k]]
-    for s in range(len(first) - 1):
-        width, height = first[s + 1] - first[s], begin[s + 1] - begin[s]
-        at, column = block[s], first[s]
-        for k in range(1, width):
-            for c in range(k):
-                for r in range(PANEL):
-                    x[column + k, r] -= values[at + k * width + c] * x[column + c, r]
-        if width == 1:
-            for p in range(1, height):
-                scale, i = values[at + p], symbolic.rows[begin[s] + p]
-                for r in range(PANEL):
-                    x[i, r] -= scale * x[column, r]
-        elif height > width:
-            if len(product) < height - width:
-                product = np.empty((2 * (height - width), PANEL))
-            below = values[at + width * width : block[s + 1]].reshape(height - width, width)
-            dot(below, height - width, x[column : column + width], product)
-            for p in range(height - width):
-                i = symbolic.rows[begin[s] + width + p]
-                for r in range(PANEL):
-                    x[i, r] -= product[p, r]
+    The columns before k with an entry in row k form a list from ``head[k]`` on; ``upto`` says where this entry is.
+    With ``sums``, the row sums of the matrix, pivots are ``D_k = sums_k + sum_i |M_ik|``, without cancellation.
+    """
+    n, rows, one = len(D), pattern.indices, np.uint64(1)
     for k in range(n):
-        scale = 1.0 / np.sqrt(D[k])
-        for r in range(lanes):
-            out[k, start + r] = scale * x[k, r]
+        for p in entries(pattern, k):
+            column[rows[p]] = L[p]
+        j = head[k]
+        while j != NONE:
+            first, end, following = upto[j], np.uint64(pattern.indptr[j + 1]), after[j]
+            scaled = L[first] * D[j]
+            D[k] -= L[first] * scaled
+            if rows[end - one] - rows[first] == end - one - first:  # without gaps, as where L is dense: much faster
+                row = np.uint64(rows[first])
+                for p in range(first + one, end):
+                    column[np.uint64(p) - first + row] -= L[p] * scaled
+            else:
+                for p in range(first + one, end):
+                    column[rows[p]] -= L[p] * scaled
+            hand_on(rows, j, first + one, end, head, after, upto)
+            j = following
+        if k >= dense:
+            for p in entries(pattern, k):
+                L[p] = column[rows[p]]
+            continue
+        if len(sums):
+            D[k] = sums[k]
+            for p in entries(pattern, k):
+                D[k] -= column[rows[p]]
+        D[k] = max(D[k], SMALLEST if len(sums) else LEAST_PIVOT)
+        for p in entries(pattern, k):
+            L[p] = column[rows[p]] / D[k]
+            if len(sums):
+                sums[rows[p]] -= L[p] * sums[k]
+        hand_on(rows, k, np.uint64(pattern.indptr[k]), np.uint64(pattern.indptr[k + 1]), head, after, upto)
+
+
+@inlined
+def hand_on(rows, j, first, end, head, after, upto):
+    """Put column j into the list of the row of its entry ``first``, if there is one before ``end``."""
+    if first < end:
+        i = rows[first]
+        head[i], after[j], upto[j] = j, head[i], first
+
+
+@compiled
+def substitute(pattern, L, D, x):
+    """``x = (L D L')^{-1} x`` in the order of elimination."""
+    n, rows = len(D), pattern.indices
+    for k in range(n):
+        for p in entries(pattern, k):
+            x[rows[p]] -= L[p] * x[k]
+        x[k] /= D[k]
+    for k in range(n - 1, -1, -1):
+        for p in entries(pattern, k):
+            x[k] -= L[p] * x[rows[p]]
+
+
+@compiled
+def substitute_forward(pattern, L, x):
+    """``x = L^{-1} x`` for all columns of x."""
+    n, lanes = x.shape
+    for k in range(n):
+        for p in entries(pattern, k):
+            i, scale = pattern.indices[p], L[p]
+            for r in range(lanes):
+                x[i, r] -= scale * x[k, r]

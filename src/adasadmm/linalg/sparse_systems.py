@@ -7,9 +7,8 @@ import numpy as np
 from . import products
 from .coupling import NO_GROUPS, Coupling, Groups
 from .dense_systems import cholesky, cholesky_solve
-from .gram_factor import GramFactor
 from .matrices import CSR, Dense, WithIntercept, to_scipy
-from .symbolic import Symbolic
+from .sparse_factor import GramFactor, Pattern
 from .system import System
 
 __all__ = ["Bordered", "ConjugateGradients", "Downdated", "EdgeSpace", "SparseSystem"]
@@ -24,7 +23,7 @@ class SparseSystem(System):
 
     name = "sparse"
 
-    def __init__(self, X: CSR, A: CSR, pattern: Symbolic, groups: Groups = NO_GROUPS) -> None:
+    def __init__(self, X: CSR, A: CSR, pattern: Pattern, groups: Groups = NO_GROUPS) -> None:
         super().__init__(X, A, groups)
         self.whole = GramFactor([X, A], pattern, self.coupling.U)
 
@@ -44,7 +43,7 @@ class EdgeSpace(System):
 
     name = "t-space"
 
-    def __init__(self, X: CSR, A: CSR, A_transposed: CSR, pattern: Symbolic) -> None:
+    def __init__(self, X: CSR, A: CSR, A_transposed: CSR, pattern: Pattern) -> None:
         super().__init__(X, A)
         self.inner = GramFactor([A_transposed], pattern)
 
@@ -64,7 +63,7 @@ class ConjugateGradients(System):
     name = "conjugate gradients"
     is_iterative, most_steps = True, MOST_STEPS
 
-    def __init__(self, X: Dense | CSR, A: CSR, pattern: Symbolic | None, groups: Groups = NO_GROUPS) -> None:
+    def __init__(self, X: Dense | CSR, A: CSR, pattern: Pattern | None, groups: Groups = NO_GROUPS) -> None:
         super().__init__(X, A, groups)
         self.near = None if pattern is None else GramFactor([A], pattern, self.coupling.U)
 

@@ -7,8 +7,10 @@ X and A stay, the weights change from step to step. `system_for` chooses how to 
 - ``dense``: the d x d matrix and its Cholesky factor;
 - ``n-space``: fewer rows than features. Woodbury's formula over a sparse factor of ``A' diag(edges) A + diag(ridge)``;
 - ``sparse``: a sparse factor of M itself;
-- ``t-space``: X is diagonal. Woodbury's formula over ``X' diag(rows) X + diag(ridge)``, which is diagonal. It is better
-  conditioned than ``sparse`` for differences of higher order with large weights;
+- ``banded``: X'X is diagonal, and the rows of A are narrow bands, as those of a trend: LAPACK's banded factors of the
+  same matrix as in t-space, or of the whole system where rounding errors would be large;
+- ``t-space``: X'X is diagonal. Woodbury's formula over ``X' diag(rows) X + diag(ridge)``, which is diagonal. It is
+  better conditioned than ``sparse`` for differences of higher order with large weights;
 - ``conjugate gradients``: many rows and features, X sparse. The preconditioner is a sparse factor of M with all
   off-diagonal entries of ``X' diag(rows) X`` left out.
 
@@ -26,18 +28,18 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .banded_system import BandedSystem, bands_of
 from .coupling import NO_GROUPS, Coupling, Groups, split
 from .dense_systems import DenseSystem, RowSpace
-from .gram_factor import gram_pattern, is_graph, pairs_of
 from .matrices import CSR, Dense, Repeated, Rows, WithIntercept, as_csr, innermost, is_streamed, plain, size, to_scipy
+from .sparse_factor import Pattern, gram_pattern, is_graph, pairs_of
 from .sparse_systems import Bordered, ConjugateGradients, Downdated, EdgeSpace, SparseSystem
-from .symbolic import Symbolic
 from .system import System
 
 __all__ = ["PASS", "System", "pass_cost", "system_for"]
 
 DENSE_FEATURES = 2000  # up to which the d x d matrix is formed even if X has fewer entries
-CHEAP = 1e7  # flops of a dense factorisation below which no other way is worth counting
+CHEAP = 3e7  # flops of a dense factorisation, a few ms, below which no other way is worth counting and compiling
 FEW_FEATURES = 200  # up to which it is not worth counting with any number of rows
 SPARSE = 40.0  # the cost of a multiplication in sparse loops, relative to one in BLAS
 PANEL = 8.0  # of one in a sparse substitution with many right-hand sides
@@ -100,7 +102,7 @@ def in_memory(X: Rows, A: CSR, groups: Groups) -> list[Option]:
         return [dense] if X.shape[1] <= DENSE_FEATURES else in_memory(as_csr(plain(X), "X"), A, groups)
     inner = X.rows if isinstance(X, WithIntercept) else X
     assert isinstance(inner, (Dense, CSR))
-    is_diagonal, options = _is_diagonal(inner) and inner.shape[1] > 0, []
+    is_diagonal, options = _is_diagonal(inner) and inner.shape[1] > 1, []
     if not is_diagonal and (X.shape[1] <= DENSE_FEATURES or X.shape[1] ** 2 <= size(X)):
         options.append(Option(_dense_cost(X), lambda: DenseSystem(X, A, groups)))
     if not options or (options[0].flops > CHEAP and X.shape[1] > FEW_FEATURES):
@@ -134,6 +136,10 @@ def structured(X: Dense | CSR, A: CSR, groups: Groups) -> list[Option]:
 def sparse(X: Dense | CSR, A: CSR, groups: Groups) -> list[Option]:
     """The ways with sparse factors, as far as these fit into memory."""
     n, d = X.shape
+    bands = bands_of(A) if _is_diagonal(X) and not len(groups.sizes) else None
+    if bands is not None:  # no order of elimination costs less
+        assert isinstance(X, CSR)
+        return [Option(PASS * len(bands.values) * (bands.span + 1.0) ** 2, lambda: BandedSystem(X, A, bands))]
     U = Coupling(A, groups).U
     of_A = gram_pattern([A, U], MOST_FILL)
     if _is_diagonal(X):
@@ -157,7 +163,7 @@ def sparse(X: Dense | CSR, A: CSR, groups: Groups) -> list[Option]:
     return options
 
 
-def diagonal(X: CSR, A: CSR, groups: Groups, of_A: Symbolic | None) -> list[Option]:
+def diagonal(X: CSR, A: CSR, groups: Groups, of_A: Pattern | None) -> list[Option]:
     """X'X is diagonal. The factor of M is exact for differences of two coordinates; for others t-space is better."""
     coupled = len(groups.sizes) > 0
     if of_A is not None and (is_graph(A) or coupled):
@@ -180,7 +186,7 @@ def pass_cost(X: Rows) -> float:
     return (PASS if isinstance(innermost(X), CSR) else 1.0) * size(X)
 
 
-def _cost(pattern: Symbolic) -> float:
+def _cost(pattern: Pattern) -> float:
     """Multiplications of one sparse factorisation and solution."""
     return pattern.flops / 2.0 + 2.0 * pattern.nnz
 
@@ -198,7 +204,7 @@ def _is_diagonal(X: Rows) -> bool:
 
 
 def _sparse_if_diagonal(X: Rows) -> Rows:
-    """A dense X without a row with two entries, as sparse rows; sparse rows without stored zeros."""
+    """A dense X of several columns without a row with two entries, as sparse rows; sparse rows without stored zeros."""
     if isinstance(X, WithIntercept):
         return WithIntercept(_sparse_if_diagonal(X.rows))
     if isinstance(X, Repeated):
@@ -206,8 +212,9 @@ def _sparse_if_diagonal(X: Rows) -> Rows:
     if isinstance(X, CSR):
         return _without_zeros(X)
     assert isinstance(X, Dense)
-    if np.count_nonzero(X.values[:1]) <= 1 and np.count_nonzero(X.values, axis=1).max(initial=0) <= 1:
-        return as_csr(sp.csr_array(X.values), "X")
+    values = X.values
+    if X.shape[1] > 1 and np.count_nonzero(values[:1]) <= 1 and np.count_nonzero(values, axis=1).max(initial=0) <= 1:
+        return as_csr(sp.csr_array(values), "X")
     return X
 
 

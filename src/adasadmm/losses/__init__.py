@@ -1,9 +1,10 @@
 """Losses of one prediction ``z = <x, w>`` and its target ``y``: value, slope, scalar prox, conjugate.
 
 A loss is a ``NamedTuple``, and each of these functions is registered for its class. A loss of your own needs ``value``
-and ``slope`` for the stochastic solvers, ``prox`` for OADMM, ADMM and SPDHG, ``curvature`` for SVRGADMM and ASVRGADMM,
-``second`` for IPM and ChainDP, ``conjugate`` and ``domain`` for a duality gap. The first `Problem` with an instance of
-the class tries the functions out at a few points, and rejects a loss whose functions contradict each other.
+and ``slope`` for the stochastic solvers; ``prox`` for OADMM, ADMM, ALM, SPDHG, SDCA and ConsensusADMM; ``curvature``
+for SVRGADMM and ASVRGADMM; ``second`` for ProximalNewton, IPM, BandedIPM, ChainDP, AlternatingChains, DualGradient and
+degrees of freedom; ``conjugate`` and ``domain`` for a duality gap. The first `Problem` with an instance of the class
+tries the functions out at a few points, and rejects a loss whose functions contradict each other.
 
 Examples
 --------
@@ -23,6 +24,8 @@ Examples
 
 from __future__ import annotations
 
+from ._arrays import each  # noqa: F401
+
 # The sums, which are not in __all__, serve other files of this package.
 from ._generic import (  # noqa: F401
     balanced,
@@ -30,9 +33,9 @@ from ._generic import (  # noqa: F401
     conjugate,
     curvature,
     curvatures,
-    derivatives,
     domain,
     has_log_link,
+    is_smooth,
     largest_curvature,
     pieces,
     prox,
@@ -44,10 +47,20 @@ from ._generic import (  # noqa: F401
     value,
     width,
 )
-from ._sums import all_slopes, clip_to_domain, entries, levels, mean_conjugate, mean_value  # noqa: F401
+from ._sums import (  # noqa: F401
+    all_slopes,
+    by_row,
+    clip_to_domain,
+    derivatives,
+    entries,
+    levels,
+    mean_conjugate,
+    mean_value,
+    second_derivatives,
+)
 
 # The built-in losses: estimators and the command line take each of them by its name.
-from .log_link import Gamma as Gamma, NegativeBinomial as NegativeBinomial, Poisson as Poisson, Tweedie as Tweedie
+from .log_link import Gamma as Gamma, NegativeBinomial as NegativeBinomial, Poisson as Poisson
 from .margin import Hinge as Hinge, Logistic as Logistic, SquaredHinge as SquaredHinge
 from .multinomial import Multinomial as Multinomial
 from .offsets import targets_alone, targets_with_offset, with_offset  # noqa: F401
@@ -57,7 +70,7 @@ from .regression import (
     Quantile as Quantile,
     Squared as Squared,
 )
-from .vectors import proxes, second_derivatives  # noqa: F401
+from .tweedie import Tweedie as Tweedie
 
 BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._core.jit import compiled, generic, inlined, unwrapped
+from .._core.jit import generic, inlined, is_registered, unwrapped
 
 NEWTON_STEPS = 100  # a cap: Newton's method in a prox needs about 5, and one more for each factor e of a bad start
 
@@ -136,6 +136,14 @@ def takes_labels(loss) -> bool:
     return False
 
 
+def is_smooth(loss) -> bool:
+    """Whether the slope has no jumps: the loss has a ``second`` derivative, or its ``curvature`` is bounded.
+
+    The second derivatives of some smooth losses, `Poisson` for example, have no bound.
+    """
+    return is_registered(curvature, loss) or is_registered(second, loss)
+
+
 @functools.singledispatch
 def has_log_link(loss) -> bool:
     """Whether a prediction is the logarithm of the expected target.
@@ -197,6 +205,8 @@ def curvatures(loss, y: np.ndarray) -> np.ndarray:
     implementation = curvature.dispatch(type(loss))
     if _number_of_parameters(implementation) == 1:
         return np.full(len(y), float(implementation(loss)))
+    if hasattr(implementation, "on_arrays"):
+        return implementation.on_arrays(loss, y)
     k = width(loss)
     return np.repeat([float(implementation(loss, target)) for target in (y if k == 1 else y.reshape(-1, k))], k)
 
@@ -212,18 +222,35 @@ def _number_of_parameters(implementation: Callable) -> int:
     return len(inspect.signature(implementation).parameters)
 
 
-@compiled
-def derivatives(loss, z, y, weight, slopes, seconds):
-    """The slope and the second derivative at each prediction, times the weight of its row."""
-    for i in range(len(z)):
-        if weight[i] > 0.0:  # a row of weight 0 is absent, even where its loss is infinite
-            slopes[i] = weight[i] * slope(loss, z[i], y[i])
-            seconds[i] = weight[i] * second(loss, z[i], y[i])
-        else:
-            slopes[i] = seconds[i] = 0.0
-
-
 @inlined
 def xlogx(p):
     """``p log p``, and its limit 0 at 0."""
     return p * math.log(p) if p > 0.0 else 0.0
+
+
+def xlogx_of(p):
+    """The same for an array."""
+    return p * np.log(np.where(p > 0.0, p, 1.0))
+
+
+def roots(error, low, high, start, *arguments):
+    """For each row the root between low and high of an increasing function, by Newton's method with bisection.
+
+    ``error(u, *arguments)`` returns the function and its derivative. Numbers among the arguments stand for equal
+    entries; rows that have been found take no further part.
+    """
+    found, left = np.array(start), np.arange(len(start))
+    u, low, high = found, np.array(low), np.array(high)
+    for _ in range(NEWTON_STEPS):
+        missing, rises = error(u, *arguments)
+        is_above = missing > 0.0
+        low, high = np.where(is_above, low, u), np.where(is_above, u, high)
+        following = np.where(np.isfinite(missing), u - missing / rises, np.inf)
+        following = np.where((low <= following) & (following <= high), following, 0.5 * (low + high))
+        is_moving = np.abs(following - u) > 1e-15 * (1.0 + np.abs(following))
+        found[left] = following
+        if not is_moving.any():
+            break
+        left, u, low, high = left[is_moving], following[is_moving], low[is_moving], high[is_moving]
+        arguments = tuple(array if np.ndim(array) == 0 else array[is_moving] for array in arguments)
+    return found

@@ -1,49 +1,90 @@
-"""Sums over the rows of any loss, of one prediction or of several (`vectors`)."""
+"""Sums over the rows of any loss, of one prediction or of several.
+
+For a loss of k predictions, row i has the entries ``i k`` to ``(i + 1) k`` of each flat array. The weight of a row
+stands at each of its entries, k times as large (`sources.blocks.Block`), so that means are over all entries.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from .._core.jit import compiled, is_registered
-from . import vectors
-from ._generic import conjugate, domain, slope, value, width
+from .._core.jit import is_registered
+from ._arrays import each
+from ._generic import conjugate, domain, second, slope, value, width
 
-__all__ = ["all_slopes", "clip_to_domain", "entries", "levels", "mean_conjugate", "mean_value"]
+__all__ = [
+    "all_slopes",
+    "by_row",
+    "clip_to_domain",
+    "derivatives",
+    "entries",
+    "levels",
+    "mean_conjugate",
+    "mean_value",
+    "second_derivatives",
+]
+
+ROUNDING = 1e-9  # how far 0 may be from the domain of a vector loss: probabilities need not sum to exactly 1
 
 
 def mean_value(loss: Any, z: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
     """``1/n sum_i c_i loss(z_i, y_i)``."""
     k = width(loss)
-    return mean_of_values(loss, z, y, c) if k == 1 else vectors.mean_value(loss, z, y, c, k)
+    return _total(c[::k], each(value, loss, by_row(z, k), by_row(y, k))) / len(z)
 
 
 def all_slopes(loss: Any, z: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
     """The slope at each prediction."""
     k = width(loss)
-    if k == 1:
-        slopes_of_numbers(loss, z, y, out)
-    else:
-        vectors.all_slopes(loss, z, y, out, k)
+    by_row(out, k)[:] = each(slope, loss, by_row(z, k), by_row(y, k))
+
+
+def derivatives(
+    loss: Any, z: np.ndarray, y: np.ndarray, weight: np.ndarray, slopes: np.ndarray, seconds: np.ndarray
+) -> None:
+    """The slope and the second derivative at each prediction, times the weight of its row."""
+    absent = weight <= 0.0
+    some_are = np.logical_or.reduce(absent)
+    with np.errstate(invalid="ignore"):
+        for function, out in ((slope, slopes), (second, seconds)):
+            np.multiply(weight, each(function, loss, z, y), out=out)
+            if some_are:
+                out[absent] = 0.0  # a row of weight 0 is absent, even where its loss is infinite
+
+
+def second_derivatives(loss: Any, z: np.ndarray, y: np.ndarray, c: np.ndarray, out: np.ndarray) -> None:
+    """The matrix of second derivatives of each row of a vector loss, times its weight."""
+    k = out.shape[1]
+    np.multiply(c[::k, None, None], each(second, loss, by_row(z, k), by_row(y, k)), out=out)
 
 
 def mean_conjugate(loss: Any, s: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
     """``1/n sum_i c_i loss*(s_i, y_i)``."""
     k = width(loss)
-    return mean_of_conjugates(loss, s, y, c) if k == 1 else vectors.mean_conjugate(loss, s, y, c, k)
+    with np.errstate(invalid="ignore"):
+        return float(np.add.reduce(c[::k] * each(conjugate, loss, by_row(s, k), by_row(y, k)))) / len(s)
 
 
 def levels(loss: Any, y: np.ndarray, c: np.ndarray) -> tuple[float, float]:
     """The mean loss where all predictions are 0, and the least possible one: ``inf_z loss(z) = -loss*(0)``.
 
-    The least loss of a loss without a conjugate counts as 0.
+    The least loss is minus infinity if 0 is outside the domain of a conjugate, where the loss falls without bound. That
+    of a loss without a conjugate counts as 0.
     """
-    has_least = is_registered(conjugate, loss)
-    if width(loss) == 1 and has_least:
-        return levels_of_numbers(loss, y, c)
     zero = np.zeros(len(y))
-    return mean_value(loss, zero, y, c), -mean_conjugate(loss, zero, y, c) if has_least else 0.0
+    at_zero = mean_value(loss, zero, y, c)
+    if not (is_registered(conjugate, loss) and is_registered(domain, loss)):
+        return at_zero, 0.0
+    if width(loss) == 1:
+        low, high = each(domain, loss, y)
+        least = np.where((low <= 0.0) & (high >= 0.0), each(conjugate, loss, zero, y), np.inf)
+        return at_zero, -_total(c, least) / len(y)
+    clip_to_domain(loss, nearest := zero.copy(), y, np.empty(len(y)), np.empty(len(y)))
+    is_inside = np.abs(nearest[c > 0.0]).max(initial=0.0) <= ROUNDING
+    return at_zero, -mean_conjugate(loss, zero, y, c) if is_inside else -np.inf
 
 
 def clip_to_domain(loss: Any, s: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
@@ -54,9 +95,10 @@ def clip_to_domain(loss: Any, s: np.ndarray, y: np.ndarray, low: np.ndarray, hig
     """
     k = width(loss)
     if k == 1:
-        clip_numbers(loss, s, y, low, high)
+        low[:], high[:] = each(domain, loss, y)
+        np.minimum(np.maximum(s, low, out=s), high, out=s)
     else:
-        vectors.into_domain(loss, s, y, k)
+        by_row(s, k)[:] = each(domain, loss, by_row(s, k), by_row(y, k))
         low[:], high[:] = -np.inf, np.inf
 
 
@@ -66,41 +108,16 @@ def entries(loss: Any, rows: np.ndarray) -> np.ndarray:
     return rows if k == 1 else (rows[:, None] * k + np.arange(k)).reshape(-1)
 
 
-@compiled
-def mean_of_values(loss, z, y, c):
-    total = 0.0
-    for i in range(len(z)):
-        if c[i] > 0.0:  # a row of weight 0 is absent, even where its loss is infinite
-            total += c[i] * value(loss, z[i], y[i])
-    return total / len(z)
+def by_row(array: np.ndarray, k: int) -> np.ndarray:
+    """A flat array as one row for each term of a loss of k predictions; itself for k = 1."""
+    return array if k == 1 else array.reshape(-1, k)
 
 
-@compiled
-def slopes_of_numbers(loss, z, y, out):
-    for i in range(len(z)):
-        out[i] = slope(loss, z[i], y[i])
-
-
-@compiled
-def mean_of_conjugates(loss, s, y, c):
-    total = 0.0
-    for i in range(len(s)):
-        total += c[i] * conjugate(loss, s[i], y[i])
-    return total / len(s)
-
-
-@compiled
-def levels_of_numbers(loss, y, c):
-    at_zero, least = 0.0, 0.0
-    for i in range(len(y)):
-        if c[i] > 0.0:
-            at_zero += c[i] * value(loss, 0.0, y[i])
-            least -= c[i] * conjugate(loss, 0.0, y[i])
-    return at_zero / len(y), least / len(y)
-
-
-@compiled
-def clip_numbers(loss, s, y, low, high):
-    for i in range(len(s)):
-        low[i], high[i] = domain(loss, y[i])
-        s[i] = min(max(s[i], low[i]), high[i])
+def _total(weight: np.ndarray, values: np.ndarray | float) -> float:
+    """The weighted sum without rows of weight 0, which are absent, even where their loss is infinite."""
+    with np.errstate(invalid="ignore"):
+        total = float(np.add.reduce(weight * values))
+    if math.isfinite(total):
+        return total
+    present = weight > 0.0
+    return float(np.add.reduce(weight[present] * np.broadcast_to(values, len(weight))[present]))

@@ -9,9 +9,26 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
+from .._core.arrays import on_arrays, serves_arrays
 from .._core.jit import inlined
-from ._generic import NEWTON_STEPS, check, conjugate, curvature, domain, has_log_link, prox, second, slope, value, xlogx
-from .margin import margin_after_prox, sigmoid
+from ._generic import (
+    NEWTON_STEPS,
+    check,
+    conjugate,
+    curvature,
+    domain,
+    has_log_link,
+    prox,
+    roots,
+    second,
+    slope,
+    value,
+    xlogx,
+    xlogx_of,
+)
+from .margin import margin_after_prox, margins_after_prox, sigmoid, sigmoids
 
 NEGATIVE = "correct or leave out the rows with negative targets"
 
@@ -32,18 +49,34 @@ class Poisson(NamedTuple):
 
 @value.register
 def poisson_value(loss: Poisson, z, y):
-    grown = _exp(z)
+    grown = exponential(z)
     return grown - y * z if grown < math.inf else grown  # y z may be infinite, too
+
+
+@on_arrays(poisson_value)
+def poisson_values(loss, z, y):
+    grown = np.exp(z)
+    return np.where(grown < np.inf, grown - y * z, grown)
 
 
 @slope.register
 def poisson_slope(loss: Poisson, z, y):
-    return _exp(z) - y
+    return exponential(z) - y
+
+
+@on_arrays(poisson_slope)
+def poisson_slopes(loss, z, y):
+    return np.exp(z) - y
 
 
 @prox.register
 def poisson_prox(loss: Poisson, z, tau, y):
-    return _exponential_root(z + tau * y, tau) if tau > 0.0 else z  # a row of weight 0 has tau = 0
+    return exponential_root(z + tau * y, tau) if tau > 0.0 else z  # a row of weight 0 has tau = 0
+
+
+@on_arrays(poisson_prox)
+def poisson_proxes(loss, z, tau, y):
+    return np.where(tau > 0.0, exponential_roots(z + tau * y, tau), z)
 
 
 @conjugate.register
@@ -51,6 +84,12 @@ def poisson_conjugate(loss: Poisson, s, y):
     return xlogx(s + y) - (s + y)
 
 
+@on_arrays(poisson_conjugate)
+def poisson_conjugates(loss, s, y):
+    return xlogx_of(s + y) - (s + y)
+
+
+@serves_arrays
 @domain.register
 def poisson_domain(loss: Poisson, y):
     return -y, math.inf
@@ -58,7 +97,12 @@ def poisson_domain(loss: Poisson, y):
 
 @second.register
 def second_of_poisson(loss: Poisson, z, y):
-    return _exp(z)
+    return exponential(z)
+
+
+@on_arrays(second_of_poisson)
+def seconds_of_poisson(loss, z, y):
+    return np.exp(z)
 
 
 # --- gamma -----------------------------------------------------------------------------------------------------------
@@ -78,17 +122,32 @@ class Gamma(NamedTuple):
 
 @value.register
 def gamma_value(loss: Gamma, z, y):
-    return z + y * _exp(-z)
+    return z + y * exponential(-z)
+
+
+@on_arrays(gamma_value)
+def gamma_values(loss, z, y):
+    return z + y * np.exp(-z)
 
 
 @slope.register
 def gamma_slope(loss: Gamma, z, y):
-    return 1.0 - y * _exp(-z)
+    return 1.0 - y * exponential(-z)
+
+
+@on_arrays(gamma_slope)
+def gamma_slopes(loss, z, y):
+    return 1.0 - y * np.exp(-z)
 
 
 @prox.register
 def gamma_prox(loss: Gamma, z, tau, y):
-    return -_exponential_root(tau - z, tau * y) if tau > 0.0 else z
+    return -exponential_root(tau - z, tau * y) if tau > 0.0 else z
+
+
+@on_arrays(gamma_prox)
+def gamma_proxes(loss, z, tau, y):
+    return np.where(tau > 0.0, -exponential_roots(tau - z, tau * y), z)
 
 
 @conjugate.register
@@ -97,6 +156,13 @@ def gamma_conjugate(loss: Gamma, s, y):
     return xlogx(u) - u * (1.0 + math.log(y))
 
 
+@on_arrays(gamma_conjugate)
+def gamma_conjugates(loss, s, y):
+    u = 1.0 - s
+    return xlogx_of(u) - u * (1.0 + np.log(y))
+
+
+@serves_arrays
 @domain.register
 def gamma_domain(loss: Gamma, y):
     return -math.inf, 1.0
@@ -104,134 +170,12 @@ def gamma_domain(loss: Gamma, y):
 
 @second.register
 def second_of_gamma(loss: Gamma, z, y):
-    return y * _exp(-z)
+    return y * exponential(-z)
 
 
-# --- Tweedie ---------------------------------------------------------------------------------------------------------
-
-
-class Tweedie(NamedTuple):
-    """``exp((2 - p) z) / (2 - p) + y exp((1 - p) z) / (p - 1)`` for amounts ``y >= 0`` of which some may be 0.
-
-    The variance of the target is proportional to the p-th power of its mean. For p between 1 and 2 the target is the
-    sum of a random number of gamma-distributed amounts, such as the claims of an insurance contract in one year. The
-    loss is that of `Poisson` for p = 1, and that of `Gamma` for p = 2.
-
-    Parameters
-    ----------
-    power : float, default=1.5
-        p, from 1 to 2. For other powers the loss with a logarithmic link is not convex.
-
-    Examples
-    --------
-    >>> from adasadmm import Tweedie, losses
-    >>> losses.value(Tweedie(1.5), 0.0, 2.0), losses.slope(Tweedie(1.5), 0.0, 2.0)
-    (6.0, -1.0)
-    """
-
-    power: float = 1.5
-
-
-@value.register
-def tweedie_value(loss: Tweedie, z, y):
-    rise, fall = _exponents(loss)
-    return _exponential_over(rise, z) + (y * _exponential_over(fall, -z) if y > 0.0 else 0.0)
-
-
-@slope.register
-def tweedie_slope(loss: Tweedie, z, y):
-    rise, fall = _exponents(loss)
-    return _exp(rise * z) - (y * _exp(-fall * z) if y > 0.0 else 0.0)
-
-
-@second.register
-def second_of_tweedie(loss: Tweedie, z, y):
-    rise, fall = _exponents(loss)
-    return (rise * _exp(rise * z) if rise > 0.0 else 0.0) + (fall * y * _exp(-fall * z) if fall * y > 0.0 else 0.0)
-
-
-@prox.register
-def tweedie_prox(loss: Tweedie, z, tau, y):
-    rise, fall = _exponents(loss)
-    if tau <= 0.0:
-        return z
-    if fall == 0.0:
-        return prox(Poisson(), z, tau, y)
-    if rise == 0.0:
-        return prox(Gamma(), z, tau, y)
-    if y <= 0.0:
-        return _exponential_root(rise * z, rise * tau) / rise
-    # The root lies between z and log y, where the slope is 0. There |u - z| <= |log y - z|, which bounds the larger
-    # one of both exponentials.
-    best = math.log(y)
-    if z == best:
-        return z
-    most = max(math.log(abs(z - best)) - math.log(tau), rise * best) + math.log(2.0)
-    low, high = (best, min(z, most / rise)) if z > best else (max(z, (best - most) / fall), best)
-    return _tweedie_root(loss, y, 1.0, tau, z, low, high, high if z > best else low)
-
-
-@conjugate.register
-def tweedie_conjugate(loss: Tweedie, s, y):
-    rise, fall = _exponents(loss)
-    if fall == 0.0:
-        return conjugate(Poisson(), s, y)
-    if rise == 0.0:
-        return conjugate(Gamma(), s, y)
-    if y <= 0.0:
-        return (xlogx(s) - s) / rise
-    # The supremum is where the slope is s. With z = log y + t and r = s / y^rise the equation for t is
-    # exp(rise t) - exp(-fall t) = r, where one exponential is at most 1.
-    best, relative = math.log(y), s / _exp(rise * math.log(y))
-    far = best + (math.log1p(relative) / rise if s > 0.0 else -math.log1p(-relative) / fall)
-    if not math.isfinite(far):
-        return math.inf
-    z = _tweedie_root(loss, y, 0.0, 1.0, s, min(best, far), max(best, far), far)
-    # Any z gives less than the supremum. The second derivative changes by at most a factor e per unit of z, so the
-    # supremum is at most -log(1 - |error| / second) away, and the function rises by at most |error| per unit.
-    error, curved = abs(s - slope(loss, z, y)), second(loss, z, y)
-    if not error < curved:
-        return math.inf
-    return s * z - value(loss, z, y) - error * math.log1p(-error / curved)
-
-
-@domain.register
-def tweedie_domain(loss: Tweedie, y):
-    low = -y if loss.power == 1.0 else 0.0 if y <= 0.0 else -math.inf
-    return low, 1.0 if loss.power == 2.0 else math.inf
-
-
-@inlined
-def _exponents(loss):
-    """``2 - p`` and ``p - 1``."""
-    return 2.0 - loss.power, loss.power - 1.0
-
-
-@inlined
-def _exponential_over(k, x):
-    """``exp(k x) / k``; for k = 0, its limit x up to a constant."""
-    return _exp(k * x) / k if k > 0.0 else x
-
-
-@inlined
-def _tweedie_root(loss, y, own, tau, c, low, high, start):
-    """The u between low and high with ``own u + tau slope(u) = c``, by Newton's method with bisection."""
-    u = start
-    for _ in range(NEWTON_STEPS):
-        error = own * u + tau * slope(loss, u, y) - c
-        if error > 0.0:
-            high = u
-        else:
-            low = u
-        finite = abs(error) < math.inf  # where it is not, nor is the second derivative
-        following = u - error / (own + tau * second(loss, u, y)) if finite else math.inf
-        if not low <= following <= high:
-            following = 0.5 * (low + high)
-        moved = abs(following - u)
-        u = following
-        if moved <= 1e-15 * (1.0 + abs(u)):
-            break
-    return u
+@on_arrays(second_of_gamma)
+def seconds_of_gamma(loss, z, y):
+    return y * np.exp(-z)
 
 
 # --- negative binomial -----------------------------------------------------------------------------------------------
@@ -265,16 +209,36 @@ def negative_binomial_value(loss: NegativeBinomial, z, y):
     return rise / loss.alpha + y * (fall + math.log(loss.alpha))
 
 
+@on_arrays(negative_binomial_value)
+def negative_binomial_values(loss, z, y):
+    log_odds = z + math.log(loss.alpha)
+    small = np.log1p(np.exp(-np.abs(log_odds)))
+    rise, fall = np.maximum(log_odds, 0.0) + small, np.maximum(-log_odds, 0.0) + small
+    return rise / loss.alpha + y * (fall + math.log(loss.alpha))
+
+
 @slope.register
 def negative_binomial_slope(loss: NegativeBinomial, z, y):
     log_odds = z + math.log(loss.alpha)
     return sigmoid(log_odds) / loss.alpha - y * sigmoid(-log_odds)
 
 
+@on_arrays(negative_binomial_slope)
+def negative_binomial_slopes(loss, z, y):
+    log_odds = z + math.log(loss.alpha)
+    return sigmoids(log_odds) / loss.alpha - y * sigmoids(-log_odds)
+
+
 @second.register
 def second_of_negative_binomial(loss: NegativeBinomial, z, y):
     log_odds = z + math.log(loss.alpha)
     return (y + 1.0 / loss.alpha) * sigmoid(log_odds) * sigmoid(-log_odds)
+
+
+@on_arrays(second_of_negative_binomial)
+def seconds_of_negative_binomial(loss, z, y):
+    log_odds = z + math.log(loss.alpha)
+    return (y + 1.0 / loss.alpha) * sigmoids(log_odds) * sigmoids(-log_odds)
 
 
 @prox.register
@@ -284,6 +248,13 @@ def negative_binomial_prox(loss: NegativeBinomial, z, tau, y):
         return z
     shift = math.log(loss.alpha)
     return -shift - margin_after_prox(-shift - z - tau * y, tau * (y + 1.0 / loss.alpha))
+
+
+@on_arrays(negative_binomial_prox)
+def negative_binomial_proxes(loss, z, tau, y):
+    shift = math.log(loss.alpha)
+    found = -shift - margins_after_prox(-shift - z - tau * y, tau * (y + 1.0 / loss.alpha))
+    return np.where(tau > 0.0, found, z)
 
 
 @conjugate.register
@@ -296,11 +267,22 @@ def negative_binomial_conjugate(loss: NegativeBinomial, s, y):
     return total
 
 
+@on_arrays(negative_binomial_conjugate)
+def negative_binomial_conjugates(loss, s, y):
+    most = 1.0 / loss.alpha
+    risen, left = s + y, most - s
+    of_risen = np.where(risen > 0.0, risen * np.log(risen / (1.0 + loss.alpha * y)), 0.0)
+    share = np.where(risen > left, np.log(left / (y + most)), np.log1p(-risen / (y + most)))
+    return of_risen + np.where(left > 0.0, left * share, 0.0)
+
+
+@serves_arrays
 @domain.register
 def negative_binomial_domain(loss: NegativeBinomial, y):
     return -y, 1.0 / loss.alpha
 
 
+@serves_arrays
 @curvature.register
 def negative_binomial_curvature(loss: NegativeBinomial, y):
     return 0.25 * (y + 1.0 / loss.alpha)
@@ -311,7 +293,6 @@ def negative_binomial_curvature(loss: NegativeBinomial, y):
 
 @has_log_link.register(Poisson)
 @has_log_link.register(Gamma)
-@has_log_link.register(Tweedie)
 @has_log_link.register(NegativeBinomial)
 def all_have_log_link(loss) -> bool:
     return True
@@ -319,50 +300,41 @@ def all_have_log_link(loss) -> bool:
 
 @check.register(Poisson)
 def poisson_check(loss, y):
-    _check_least(y, 0.0, "counts", "Poisson")
+    check_least(y, 0.0, "counts", "Poisson")
 
 
 @check.register(Gamma)
 def gamma_check(loss, y):
-    _check_positive(y, "Gamma")
-
-
-@check.register(Tweedie)
-def tweedie_check(loss, y):
-    if not 1.0 <= loss.power <= 2.0:
-        raise ValueError(f"power of Tweedie must lie between 1 and 2, got {loss.power}")
-    if loss.power == 2.0:
-        _check_positive(y, "Tweedie(power=2)")
-    _check_least(y, 0.0, "amounts", "Tweedie")
+    check_positive(y, "Gamma")
 
 
 @check.register(NegativeBinomial)
 def negative_binomial_check(loss, y):
     if not 0.0 < loss.alpha < math.inf:
         raise ValueError(f"alpha of NegativeBinomial must be > 0 and finite, got {loss.alpha}")
-    _check_least(y, 0.0, "counts", "NegativeBinomial")
+    check_least(y, 0.0, "counts", "NegativeBinomial")
 
 
-def _check_positive(y, name):
+def check_positive(y, name):
     if (y <= 0.0).any():
         least = y[y <= 0.0].min()
         remedy = NEGATIVE if least < 0.0 else "Tweedie(power) with a power below 2 takes amounts of which some are 0"
         raise ValueError(f"y must hold amounts > 0 for {name}, got {least:g}; {remedy}")
 
 
-def _check_least(y, least, what, name):
+def check_least(y, least, what, name):
     if (y < least).any():
         raise ValueError(f"y must hold {what} >= {least:g} for {name}, got {y[y < least][0]:g}; {NEGATIVE}")
 
 
 @inlined
-def _exp(z):
+def exponential(z):
     """``exp(z)``, infinite where it overflows (Python's own raises there)."""
     return math.exp(z) if z < 709.782712893384 else math.inf
 
 
 @inlined
-def _exponential_root(c, tau):
+def exponential_root(c, tau):
     """The root u of ``u + tau exp(u) = c``, for tau > 0.
 
     The start lies right of the root, and the left side is convex and increasing: Newton's method comes down to the root
@@ -376,3 +348,14 @@ def _exponential_root(c, tau):
         if abs(step) <= 1e-15 * (1.0 + abs(u)):
             break
     return u
+
+
+def exponential_roots(c, tau):
+    log_tau = np.log(tau)
+
+    def error(u, c, tau, log_tau):
+        grown = np.where(u < 700.0, tau * np.exp(u), np.exp(u + log_tau))
+        return u + grown - c, 1.0 + grown
+
+    start = np.minimum(c, np.maximum(0.0, np.log(np.maximum(c, 1e-300)) - log_tau))
+    return roots(error, np.full_like(start, -np.inf), start, start, c, tau, log_tau)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._core.arrays import on_arrays
 from .._core.jit import inlined
 from ._generic import (
     NEWTON_STEPS,
@@ -23,6 +24,7 @@ from ._generic import (
     value,
     width,
     xlogx,
+    xlogx_of,
 )
 
 BALANCED = 1e-15  # relative error of the probabilities of the classes after `balanced`
@@ -67,11 +69,22 @@ def multinomial_value(loss: Multinomial, z, y):
     return math.log(total) - chosen
 
 
+@on_arrays(multinomial_value)
+def multinomial_values(loss, z, y):
+    off = z - z.max(axis=1, keepdims=True)
+    return np.log(np.exp(off).sum(axis=1)) - np.where(y != 0.0, y * off, 0.0).sum(axis=1)
+
+
 @slope.register
 def multinomial_slope(loss: Multinomial, z, y, out):
     softmax(z, out)
     for c in range(len(z)):
         out[c] -= y[c]
+
+
+@on_arrays(multinomial_slope)
+def multinomial_slopes(loss, z, y):
+    return softmaxes(z) - y
 
 
 @inlined
@@ -85,6 +98,11 @@ def softmax(z, out):
         out[c] /= total
 
 
+def softmaxes(z):
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
 @second.register
 def second_of_multinomial(loss: Multinomial, z, y, out):
     p = np.empty(len(z))
@@ -93,6 +111,14 @@ def second_of_multinomial(loss: Multinomial, z, y, out):
         for b in range(len(p)):
             out[a, b] = -p[a] * p[b]
         out[a, a] += p[a]
+
+
+@on_arrays(second_of_multinomial)
+def seconds_of_multinomial(loss, z, y):
+    p = softmaxes(z)
+    out = -p[:, :, None] * p[:, None, :]
+    np.einsum("iaa->ia", out)[:] += p
+    return out
 
 
 @curvature.register
@@ -127,6 +153,35 @@ def multinomial_prox(loss: Multinomial, z, tau, y, out):
             break
 
 
+@on_arrays(multinomial_prox)
+def multinomial_proxes(loss, z, tau, y, guess):
+    """Inside, a row for each class: sums over a few classes are then sums of long vectors."""
+    z, y, guess = (np.ascontiguousarray(array.T) for array in (z, y, guess))
+    out, left = np.where(np.abs(guess - z) <= tau, guess, z), np.arange(z.shape[1])
+    u, at, target = out, z, y
+    for _ in range(NEWTON_STEPS):
+        p = np.exp(u - u.max(axis=0))
+        p /= p.sum(axis=0)
+        slopes = p - target
+        slopes += (u - at) / tau
+        stiff = 1.0 / tau + p
+        step, share = slopes / stiff, p / stiff
+        share *= (p * step).sum(axis=0) / (1.0 - (p * share).sum(axis=0))
+        step += share
+        largest, size = np.abs(step).max(axis=0), np.abs(u).max(axis=0)
+        length = np.ones(len(left))
+        far = largest > LARGE
+        if far.any():
+            there = (np.compress(far, array, axis=1) for array in (target, u, slopes, step))
+            length[far] = shortened_steps(np.compress(far, at, axis=1), tau, *there)
+        out[:, left] = u - length * step
+        left = left[(largest > LAST * (1.0 + size)) & (length > 0.0)]
+        if not len(left):
+            break
+        u, at, target = (np.take(array, left, axis=1) for array in (out, z, y))  # `array[:, left]` is in other order
+    return np.ascontiguousarray(out.T)
+
+
 @inlined
 def shortened(z, tau, y, u, p, step):
     """The longest of the steps 1, 1/2, 1/4, ... after which the objective of the prox has fallen enough."""
@@ -139,6 +194,18 @@ def shortened(z, tau, y, u, p, step):
             return length
         length *= 0.5
     return 0.0
+
+
+def shortened_steps(z, tau, y, u, slopes, step):
+    """`shortened` for the columns of arrays with a row for each class."""
+    falls, length = (step * slopes).sum(axis=0), np.ones(u.shape[1])
+    before = envelopes(z, tau, y, u)
+    while True:
+        rises = envelopes(z, tau, y, u - length * step) > before - 0.1 * length * falls
+        rises &= length > 0.0
+        if not rises.any():
+            return length
+        length[rises] = np.where(length[rises] > 2e-12, 0.5 * length[rises], 0.0)
 
 
 @inlined
@@ -155,12 +222,23 @@ def envelope(z, tau, y, u, step, length):
     return math.log(total) + rest
 
 
+def envelopes(z, tau, y, u):
+    off = u - u.max(axis=0)
+    rest = 0.5 * (u - z) ** 2 / tau - y * off
+    return np.log(np.exp(off).sum(axis=0)) + rest.sum(axis=0)
+
+
 @conjugate.register
 def multinomial_conjugate(loss: Multinomial, s, y):
     total = 0.0
     for c in range(len(s)):
         total += xlogx(s[c] + y[c])
     return total
+
+
+@on_arrays(multinomial_conjugate)
+def multinomial_conjugates(loss, s, y):
+    return xlogx_of(s + y).sum(axis=1)
 
 
 @domain.register
@@ -184,6 +262,19 @@ def multinomial_domain(loss: Multinomial, s, y, out):
         kept = number
     for c in range(k):
         out[c] = max(s[c] + y[c] - shift, 0.0) - y[c]
+
+
+@on_arrays(multinomial_domain)
+def multinomial_domains(loss, s, y):
+    p = s + y
+    kept = np.ones(p.shape, bool)
+    for _ in range(p.shape[1]):
+        shift = (np.where(kept, p, 0.0).sum(axis=1, keepdims=True) - 1.0) / kept.sum(axis=1, keepdims=True)
+        above = p > shift
+        if np.array_equal(above, kept):
+            break
+        kept = above
+    return np.maximum(p - shift, 0.0) - y
 
 
 @balanced.register

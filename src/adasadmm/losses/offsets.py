@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.arrays import on_arrays
 from .._core.jit import wrapper
+from ._arrays import each
 from ._generic import (
     balanced,
     check,
@@ -31,9 +33,10 @@ from ._generic import (
 )
 from .regression import EpsilonInsensitive, Huber, Quantile, Squared
 
-__all__ = ["WithOffset", "targets_alone", "targets_with_offset", "with_offset"]
+__all__ = ["WithOffset", "level_of", "targets_alone", "targets_with_offset", "with_offset"]
 
 OF_RESIDUAL = (Squared, Huber, EpsilonInsensitive, Quantile)
+HIGH = 100.0  # times the spread of the targets: from there on their level costs digits
 TARGET = np.dtype([("y", np.float64), ("offset", np.float64)])
 
 
@@ -51,6 +54,20 @@ class VectorWithOffset(WithOffset):
 
 wrapper(WithOffset)
 wrapper(VectorWithOffset)
+
+
+def level_of(loss: Any, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray | float:
+    """What to subtract from targets far from 0 before a constant is fitted to them, one number for each column.
+
+    A loss of the residual does not change with it, but rounding errors do: they are relative to the targets. It is 0 if
+    the targets are not far from 0. The differences are exact, since the targets are within a factor of 2 of the level.
+    """
+    if not isinstance(loss, OF_RESIDUAL):
+        return 0.0
+    level = np.average(y, axis=0, weights=weight)
+    spread = np.average(np.abs(y - level), axis=0, weights=weight)
+    high = np.where(np.abs(level) > HIGH * spread, level, 0.0)
+    return float(high) if high.ndim == 0 else high
 
 
 def with_offset(loss: Any) -> Any:
@@ -79,9 +96,19 @@ def value_with_offset(loss: WithOffset, z, target):
     return value(loss.wrapped, z + target["offset"], target["y"])
 
 
+@on_arrays(value_with_offset)
+def values_with_offset(loss, z, target):
+    return each(value, loss.wrapped, z + target["offset"], target["y"])
+
+
 @slope.register
 def slope_with_offset(loss: WithOffset, z, target):
     return slope(loss.wrapped, z + target["offset"], target["y"])
+
+
+@on_arrays(slope_with_offset)
+def slopes_with_offset(loss, z, target):
+    return each(slope, loss.wrapped, z + target["offset"], target["y"])
 
 
 @second.register
@@ -89,9 +116,19 @@ def second_with_offset(loss: WithOffset, z, target):
     return second(loss.wrapped, z + target["offset"], target["y"])
 
 
+@on_arrays(second_with_offset)
+def seconds_with_offset(loss, z, target):
+    return each(second, loss.wrapped, z + target["offset"], target["y"])
+
+
 @prox.register
 def prox_with_offset(loss: WithOffset, z, tau, target):
     return prox(loss.wrapped, z + target["offset"], tau, target["y"]) - target["offset"]
+
+
+@on_arrays(prox_with_offset)
+def proxes_with_offset(loss, z, tau, target):
+    return each(prox, loss.wrapped, z + target["offset"], tau, target["y"]) - target["offset"]
 
 
 @conjugate.register
@@ -99,9 +136,19 @@ def conjugate_with_offset(loss: WithOffset, s, target):
     return conjugate(loss.wrapped, s, target["y"]) - s * target["offset"]
 
 
+@on_arrays(conjugate_with_offset)
+def conjugates_with_offset(loss, s, target):
+    return each(conjugate, loss.wrapped, s, target["y"]) - s * target["offset"]
+
+
 @domain.register
 def domain_with_offset(loss: WithOffset, target):
     return domain(loss.wrapped, target["y"])
+
+
+@on_arrays(domain_with_offset)
+def domains_with_offset(loss, target):
+    return each(domain, loss.wrapped, target["y"])
 
 
 @pieces.register
@@ -181,6 +228,12 @@ def prox_with_offsets(loss: VectorWithOffset, z, tau, target, out):
         out[c] -= target["offset"][c]
 
 
+@on_arrays(prox_with_offsets)
+def proxes_with_offsets(loss, z, tau, target, guess):
+    offset = target["offset"]
+    return each(prox, loss.wrapped, z + offset, tau, target["y"], guess + offset) - offset
+
+
 @conjugate.register
 def conjugate_with_offsets(loss: VectorWithOffset, s, target):
     total = conjugate(loss.wrapped, s, target["y"])
@@ -189,6 +242,21 @@ def conjugate_with_offsets(loss: VectorWithOffset, s, target):
     return total
 
 
+@on_arrays(conjugate_with_offsets)
+def conjugates_with_offsets(loss, s, target):
+    return each(conjugate, loss.wrapped, s, target["y"]) - np.einsum("ij,ij->i", s, target["offset"])
+
+
 @domain.register
 def domain_with_offsets(loss: VectorWithOffset, s, target, out):
     domain(loss.wrapped, s, target["y"], out)
+
+
+@on_arrays(domain_with_offsets)
+def domains_with_offsets(loss, s, target):
+    return each(domain, loss.wrapped, s, target["y"])
+
+
+on_arrays(value_with_offsets)(values_with_offset)
+on_arrays(slope_with_offsets)(slopes_with_offset)
+on_arrays(second_with_offsets)(seconds_with_offset)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
+from .._core.arrays import on_arrays, serves_arrays
 from ._generic import check, conjugate, curvature, domain, pieces, prox, second, slope, value
 
 # --- squared ---------------------------------------------------------------------------------------------------------
@@ -22,26 +25,31 @@ class Squared(NamedTuple):
     """
 
 
+@serves_arrays
 @value.register
 def squared_value(loss: Squared, z, y):
     return 0.5 * (z - y) * (z - y)
 
 
+@serves_arrays
 @slope.register
 def squared_slope(loss: Squared, z, y):
     return z - y
 
 
+@serves_arrays
 @prox.register
 def squared_prox(loss: Squared, z, tau, y):
     return (z + tau * y) / (1.0 + tau)
 
 
+@serves_arrays
 @conjugate.register
 def squared_conjugate(loss: Squared, s, y):
     return 0.5 * s * s + s * y
 
 
+@serves_arrays
 @domain.register
 def squared_domain(loss: Squared, y):
     return -math.inf, math.inf
@@ -52,6 +60,7 @@ def squared_curvature(loss: Squared):
     return 1.0
 
 
+@serves_arrays
 @second.register
 def second_of_squared(loss: Squared, z, y):
     return 1.0
@@ -89,9 +98,20 @@ def huber_value(loss: Huber, z, y):
     return 0.5 * r * r if r <= loss.delta else loss.delta * (r - 0.5 * loss.delta)
 
 
+@on_arrays(huber_value)
+def huber_values(loss, z, y):
+    r = np.abs(z - y)
+    return np.where(r <= loss.delta, 0.5 * r * r, loss.delta * (r - 0.5 * loss.delta))
+
+
 @slope.register
 def huber_slope(loss: Huber, z, y):
     return min(max(z - y, -loss.delta), loss.delta)
+
+
+@on_arrays(huber_slope)
+def huber_slopes(loss, z, y):
+    return np.clip(z - y, -loss.delta, loss.delta)
 
 
 @prox.register
@@ -99,11 +119,18 @@ def huber_prox(loss: Huber, z, tau, y):
     return z - tau * min(max((z - y) / (1.0 + tau), -loss.delta), loss.delta)
 
 
+@on_arrays(huber_prox)
+def huber_proxes(loss, z, tau, y):
+    return z - tau * np.clip((z - y) / (1.0 + tau), -loss.delta, loss.delta)
+
+
+@serves_arrays
 @conjugate.register
 def huber_conjugate(loss: Huber, s, y):
     return 0.5 * s * s + s * y
 
 
+@serves_arrays
 @domain.register
 def huber_domain(loss: Huber, y):
     return -loss.delta, loss.delta
@@ -117,6 +144,11 @@ def huber_curvature(loss: Huber):
 @second.register
 def second_of_huber(loss: Huber, z, y):
     return 1.0 if abs(z - y) <= loss.delta else 0.0
+
+
+@on_arrays(second_of_huber)
+def seconds_of_huber(loss, z, y):
+    return np.where(np.abs(z - y) <= loss.delta, 1.0, 0.0)
 
 
 @pieces.register
@@ -156,10 +188,21 @@ def epsilon_insensitive_value(loss: EpsilonInsensitive, z, y):
     return max(0.0, abs(z - y) - loss.epsilon)
 
 
+@on_arrays(epsilon_insensitive_value)
+def epsilon_insensitive_values(loss, z, y):
+    return np.maximum(0.0, np.abs(z - y) - loss.epsilon)
+
+
 @slope.register
 def epsilon_insensitive_slope(loss: EpsilonInsensitive, z, y):
     r = z - y
     return 1.0 if r > loss.epsilon else -1.0 if r < -loss.epsilon else 0.0
+
+
+@on_arrays(epsilon_insensitive_slope)
+def epsilon_insensitive_slopes(loss, z, y):
+    r = z - y
+    return np.where(np.abs(r) > loss.epsilon, np.sign(r), 0.0)
 
 
 @prox.register
@@ -171,11 +214,19 @@ def epsilon_insensitive_prox(loss: EpsilonInsensitive, z, tau, y):
     return z - math.copysign(min(tau, excess), r)
 
 
+@on_arrays(epsilon_insensitive_prox)
+def epsilon_insensitive_proxes(loss, z, tau, y):
+    r = z - y
+    return z - np.copysign(np.minimum(tau, np.maximum(np.abs(r) - loss.epsilon, 0.0)), r)
+
+
+@serves_arrays
 @conjugate.register
 def epsilon_insensitive_conjugate(loss: EpsilonInsensitive, s, y):
     return s * y + loss.epsilon * abs(s)
 
 
+@serves_arrays
 @domain.register
 def epsilon_insensitive_domain(loss: EpsilonInsensitive, y):
     return -1.0, 1.0
@@ -219,9 +270,20 @@ def quantile_value(loss: Quantile, z, y):
     return max(loss.q * r, (loss.q - 1.0) * r)
 
 
+@on_arrays(quantile_value)
+def quantile_values(loss, z, y):
+    r = y - z
+    return np.maximum(loss.q * r, (loss.q - 1.0) * r)
+
+
 @slope.register
 def quantile_slope(loss: Quantile, z, y):
     return -loss.q if z < y else 1.0 - loss.q if z > y else 0.0
+
+
+@on_arrays(quantile_slope)
+def quantile_slopes(loss, z, y):
+    return np.where(z < y, -loss.q, np.where(z > y, 1.0 - loss.q, 0.0))
 
 
 @prox.register
@@ -229,11 +291,18 @@ def quantile_prox(loss: Quantile, z, tau, y):
     return min(max(y, z - tau * (1.0 - loss.q)), z + tau * loss.q)
 
 
+@on_arrays(quantile_prox)
+def quantile_proxes(loss, z, tau, y):
+    return np.minimum(np.maximum(y, z - tau * (1.0 - loss.q)), z + tau * loss.q)
+
+
+@serves_arrays
 @conjugate.register
 def quantile_conjugate(loss: Quantile, s, y):
     return s * y
 
 
+@serves_arrays
 @domain.register
 def quantile_domain(loss: Quantile, y):
     return -loss.q, 1.0 - loss.q

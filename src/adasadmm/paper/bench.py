@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import datasets, graphs, losses
 from .._core.files import write_whole
 from .._core.threads import one_blas_thread
-from .._solve import solve
+from .._solve import solve_quietly
 from ..certificates.trace import Certificate, Snapshot
 from ..estimators import GraphGuidedClassifier
 from ..metrics import Full
@@ -107,7 +107,7 @@ def instance(name: str, data_dir: str | None = None, loss: str = "hinge") -> Ins
     """Load a data set, learn its graph, and solve the problem to a relative gap of 1e-8."""
     X, y, edges = rows_and_graph(name, data_dir)
     problem = problem_of(X, y, edges, loss)
-    optimum = solve(problem, ALM(), tol=OPTIMUM_TOL).certificate
+    optimum = solve_quietly(problem, ALM(), tol=OPTIMUM_TOL).certificate
     assert optimum is not None
     return Instance(name, X, y, edges, loss, problem, optimum)
 
@@ -150,7 +150,7 @@ def _followed(instance: Instance, label: str, solver: Solver, limits: Limits) ->
         _note(timing, snapshot.seconds, instance.above(snapshot.w if batch else snapshot.w_average))
         return timing.above[-1] <= 0.1 * ACCURACIES[-1] or snapshot.seconds > limits.seconds
 
-    solve(
+    solve_quietly(
         instance.problem,
         solver,
         epochs=MOST_ITERATIONS if batch else limits.epochs,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import datasets, graphs
-from .._solve import solve
+from .._solve import solve_quietly
 from ..losses import Hinge
 from ..penalties import L1
 from ..problem import Problem
@@ -66,7 +66,7 @@ def compute(cell: Cell, options: Options, data_dir: str | None) -> dict[str, Any
 
 def _optimum(cell: Cell, options: Options, data_dir: str | None) -> dict[str, Any]:
     task = prepare(cell.dataset, data_dir, cell.seed, False)
-    result = solve(task.train, ADMM(), tol=OPTIMUM_TOL, epochs=OPTIMUM_ITERATIONS)
+    result = solve_quietly(task.train, ADMM(), tol=OPTIMUM_TOL, epochs=OPTIMUM_ITERATIONS)
     certificate = result.certificate
     assert certificate is not None
     return {

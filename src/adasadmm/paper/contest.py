@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.threads import one_blas_thread
-from .._solve import solve
+from .._solve import solve_quietly
 from ..certificates.trace import Snapshot
 from ..linalg import matrices
 from ..metrics import Full
@@ -80,7 +80,7 @@ def follow(name: str, problem: Problem, options: Options, seed: int, eta: Eta, n
         note(snapshot.epoch, snapshot.seconds, snapshot.w_average, snapshot.w)
 
     batch = solver.uses_all_rows
-    result = solve(
+    result = solve_quietly(
         problem,
         solver,
         epochs=None if batch else options.epochs,

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from .. import datasets, graphs
-from .._solve import solve
+from .._solve import solve_quietly
 from ..certificates.trace import Snapshot
 from ..estimators import GraphGuidedClassifier
 from ..losses import Hinge
@@ -61,7 +60,7 @@ def solvers(stage: Stage) -> dict[str, Solver]:
 def lines(name: str, epochs: float = 2.0) -> Iterator[Line]:
     """Run each algorithm on a data set and yield its line as soon as it is finished."""
     problem, X_test, y_test = _problem(name)
-    optimum = solve(problem, ALM(), tol=1e-8).certificate
+    optimum = solve_quietly(problem, ALM(), tol=1e-8).certificate
     assert optimum is not None
     for label, solver in solvers(STAGES[name]).items():
         course: dict[str, list[float]] = {"epoch": [], "above": []}
@@ -72,7 +71,7 @@ def lines(name: str, epochs: float = 2.0) -> Iterator[Line]:
 
         batch = solver.uses_all_rows
         settings: dict[str, Any] = {"callback": observe, "trace_every": 1.0 / POINTS_AN_EPOCH, "epochs": epochs}
-        result = solve(problem, solver, **({} if batch else settings))
+        result = solve_quietly(problem, solver, **({} if batch else settings))
         objective = problem.objective(result.w_average)
         error = float(np.mean(np.where(X_test @ result.w_average >= 0.0, 1.0, -1.0) != y_test))
         seconds = float(result.trace["seconds"][-1])
@@ -104,10 +103,11 @@ def planted(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def recovery() -> Recovery:
     """Fit planted weights with L1, ridge and the grid; strengths are chosen on a third of the rows."""
     grid = ("grid", SIDE, SIDE)
+    lasso: dict[str, Any] = {"l1_ratio": 1.0, "l2": 0.0, "tol": 1e-6}
     models: dict[str, tuple[Any, Any]] = {
         "L1": (
-            np.geomspace(0.03, 3.0, 5),
-            lambda C: LogisticRegression(l1_ratio=1.0, solver="liblinear", C=C, random_state=0),
+            1.0 / (ROWS * np.geomspace(0.03, 3.0, 5)),
+            lambda alpha: GraphGuidedClassifier(grid, loss="logistic", alpha=alpha, solver=ALM(), **lasso),
         ),
         "ridge": (np.geomspace(0.01, 10.0, 5), lambda l2: GraphGuidedClassifier(grid, alpha=0.0, l2=l2, solver=ALM())),
         "grid": (np.geomspace(0.006, 0.1, 5), lambda alpha: GraphGuidedClassifier(grid, alpha=alpha, solver=ALM())),

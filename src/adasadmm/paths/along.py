@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.threads import go_on_or_halt, one_blas_thread
-from .._solve import solve, solve_at_once
+from .._solve import solve_at_once, solve_quietly
 from ..certificates.polish import feasible
 from ..certificates.trace import Result
 from ..linalg.matrices import equal
@@ -79,7 +79,7 @@ def path(
     *,
     l1_ratio: float = 0.0,
     solver: str | Solver = "auto",
-    tol: float = 1e-3,
+    tol: float = 1e-6,
 ) -> list[Result]:
     """Solve a problem for several strengths of its penalty, each warm-started from the one before.
 
@@ -101,7 +101,7 @@ def path(
     solver : str or Solver, default="auto"
         ``"auto"`` chooses by the structure of the problem, as the estimators do, and prefers methods that profit from
         a warm start.
-    tol : float, default=1e-3
+    tol : float, default=1e-6
         The relative duality gap at which to stop, at each strength.
 
     Returns
@@ -204,7 +204,8 @@ def _solved(
             settings = {"tol": effort.tol if solver.knows_gap else None, **effort.settings(solver)}
             if attempts.last is not None:
                 settings["epochs"] = min(settings["epochs"], CONTINUED)
-            result = solve(problem, solver, start=start, **settings)
+            watched = None if effort.first_only else attempts.watched(choice, settings["epochs"])
+            result = solve_quietly(problem, solver, start=start, callback=watched, **settings)
         if attempts.ended_by(choice, result):
             break
     return Solution(problem, attempts.best, attempts.choice, gap_of(attempts.best) <= effort.tol)

@@ -6,18 +6,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import losses
-from .._core.jit import is_registered
 from .._core.threads import one_blas_thread
-from .._solve import solve, solve_at_once
+from .._solve import solve_at_once, solve_quietly
 from ..certificates import duality
 from ..certificates.contraction import stands_alone_at_the_end
 from ..certificates.trace import Result, Status
 from ..linalg.clusters import clusters_of, null_space
-from ..linalg.matrices import Repeated, Rows, WithIntercept, as_csr, as_rows, not_repeated, plain, to_scipy
+from ..linalg.matrices import Repeated, Rows, WithIntercept, as_csr, as_rows, not_repeated, plain, repeated, to_scipy
 from ..linalg.selections import combined_columns
 from ..penalties import L1, GroupL2, Zero, parts_of
 from ..problem import Problem
-from ..solvers import ADMM, ALM, ChainDP, ProximalNewton, check_fits
+from ..solvers import ADMM, ALM, ChainDP, ProximalNewton, fits
 
 __all__ = ["alpha_max"]
 
@@ -72,7 +71,7 @@ def _chain_multipliers(problem: Problem) -> np.ndarray | None:
     that does not is raised. For a smooth loss theta is unique, because chains have no cycles.
     """
     penalty, solver = problem.penalty, ChainDP()
-    if not isinstance(penalty, L1) or not is_registered(losses.curvature, problem.loss) or solver.fits(problem):
+    if not isinstance(penalty, L1) or not losses.is_smooth(problem.loss) or solver.fits(problem):
         return None
     weights = np.ones(problem.m) if penalty.weights is None else penalty.weights
     if not weights.all():
@@ -89,7 +88,7 @@ def _chain_multipliers(problem: Problem) -> np.ndarray | None:
 def _null_space(A: sp.csr_array, outputs: int) -> sp.csr_array:
     """A basis of the null space; the same for each output, if A is."""
     once = not_repeated(as_csr(A, "A"), outputs) if outputs > 1 else None
-    return null_space(A) if once is None else sp.csr_array(sp.kron(null_space(to_scipy(once)), sp.eye_array(outputs)))
+    return null_space(A) if once is None else to_scipy(repeated(as_csr(null_space(to_scipy(once)), "basis"), outputs))
 
 
 def _combined(X: Rows, basis: sp.csr_array) -> Rows:
@@ -123,14 +122,12 @@ def _solved(problem: Problem) -> Result:
     """The solution without a penalty; its slopes should be accurate, because higher differences sum their errors."""
     found = None
     for solver in (ProximalNewton(), ALM()):
-        try:
-            check_fits(solver, problem)
-        except (TypeError, ValueError):
+        if not fits(solver, problem):
             continue
-        found = solve(problem, solver, tol=1e-10, epochs=100)
+        found = solve_quietly(problem, solver, tol=1e-10, epochs=100)
         if found.status is Status.converged:
             break
-    return solve(problem, ADMM(), tol=1e-6, epochs=100) if found is None else found
+    return solve_quietly(problem, ADMM(), tol=1e-6, epochs=100) if found is None else found
 
 
 def _penalised(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:
@@ -138,21 +135,16 @@ def _penalised(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:
     A, found, starts, count = to_scipy(problem.A), [], [], 0
     for part, rows in parts_of(problem.penalty, problem.p):
         if isinstance(part, L1):
-            weights, order, ends = part.weights, rows, np.arange(len(rows))
+            order, sizes = rows, np.ones(len(rows), dtype=int)
         elif isinstance(part, GroupL2):
-            sizes = [len(group) for group in part.groups]
-            order, ends = rows[np.concatenate(part.groups)], np.cumsum([0, *sizes[:-1]])
-            weights = None if part.weights is None else np.repeat(part.weights, sizes)
+            order, sizes = rows[np.concatenate(part.groups)], np.array([len(group) for group in part.groups])
         else:
             continue
-        weights = np.ones(len(order)) if weights is None else weights
-        kept = weights > 0.0
-        if kept.all():
-            starts.append(count + ends)
-        else:  # single rows without a weight are free
-            order, weights = order[kept], weights[kept]
-            starts.append(count + np.arange(len(order)))
-        found.append(sp.diags_array(weights) @ A[order])
+        weights = np.ones(len(sizes)) if part.weights is None else part.weights
+        kept = weights > 0.0  # terms without a weight are free
+        order, sizes, weights = order[np.repeat(kept, sizes)], sizes[kept], weights[kept]
+        starts.append(count + np.cumsum(sizes) - sizes)
+        found.append(sp.diags_array(np.repeat(weights, sizes)) @ A[order])
         count += len(order)
     if not found:
         raise ValueError("alphas must be a list of numbers: only L1 and GroupL2 penalties have a largest strength")

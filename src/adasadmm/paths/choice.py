@@ -15,15 +15,17 @@ shape (`linalg.systems`). They differ in how many steps they need, and in what a
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import losses
 from .._core.jit import is_registered
-from ..certificates.trace import Result
+from .._solve.advice import gap_of, grows_without_bound
+from ..certificates.trace import Result, Snapshot, Status
 from ..linalg.block_systems import block_starts, entries_of_inverses
 from ..linalg.matrices import CSR, innermost, size
 from ..linalg.systems import PASS, pass_cost
@@ -45,7 +47,7 @@ from ..solvers import (
     ProximalNewton,
     SoftThreshold,
     Solver,
-    check_fits,
+    fits,
 )
 from ..solvers.box_terms import loss_pieces
 from ..solvers.sdca import difficulty
@@ -57,8 +59,6 @@ __all__ = [
     "along_path",
     "candidates",
     "choices",
-    "gap_of",
-    "grows_without_bound",
     "is_auto",
 ]
 
@@ -74,7 +74,7 @@ FEW_PASSES = 150
 # passes over all of them. Measured with 20,000 x 10 to 465,000 x 54.
 MANY_ENTRIES = 5e6
 CONTINUED = 100  # iterations of a solver that follows one that missed tol
-LARGE = 1e3  # prediction, in units of the largest target, from which on there may be no optimum
+WINDOW = 30  # iterations over which the pace of a run is measured
 VANISHED = 1e-4  # of the loss of w = 0, above the least possible one
 MOST_FLOPS = 2e11  # of one factorisation: above, methods that factor nothing are tried first
 # Of a loss of several predictions: iterations of the proximal Newton method, systems that it solves in each, iterations
@@ -96,10 +96,14 @@ THRESHOLDED = tuple((SoftThreshold(solver), f"{reason}, beside an L1 norm") for 
 
 
 class Choice(NamedTuple):
-    """A solver, and why it was chosen: a clause that follows "because"."""
+    """A solver, and why it was chosen: a clause that follows "because".
+
+    ``hands_over`` says whether another solver follows, so that a run which stalls may end early.
+    """
 
     solver: Solver
     reason: str
+    hands_over: bool = False
 
 
 class Attempts:
@@ -120,26 +124,48 @@ class Attempts:
 
     def __init__(self, tol: float) -> None:
         self.tol = tol
+        self._stalled = False
+
+    def watched(
+        self, choice: Choice, most: float, callback: Callable[[Snapshot], bool] | None = None
+    ) -> Callable[[Snapshot], bool] | None:
+        """The callback of a run of at most so many iterations, which also ends it if it stalls and hands over."""
+        if not choice.hands_over or not self.tol > 0.0:
+            return callback
+        gaps: list[float] = []
+
+        def watch(snapshot: Snapshot) -> bool:
+            gaps.append(min(snapshot.relative_gap, gaps[-1] if gaps else math.inf))
+            self._stalled = _stalls(gaps, self.tol, most)
+            return (callback is not None and bool(callback(snapshot))) or self._stalled
+
+        return watch
 
     def ended_by(self, choice: Choice, result: Result) -> bool:
         """Keep a result; whether it reaches ``tol``, or no solver is going to."""
-        if self.last is None or gap_of(result) < gap_of(self.best):
+        if self._stalled:
+            result, self._stalled = dataclasses.replace(result, status=Status.stalled), False
+        if self.last is None or _quality(result) < _quality(self.best):
             self.best, self.choice = result, choice
         self.last = result
         return gap_of(result) <= self.tol or _vanishes(result)
 
 
-def gap_of(result: Result) -> float:
-    """The relative duality gap; infinite if nothing is proved."""
-    return math.inf if result.certificate is None else result.certificate.relative_gap
-
-
-def grows_without_bound(problem: Problem, w: np.ndarray) -> bool:
-    """Whether there is no ridge, and the predictions are so large that there may be no optimum."""
-    if problem.gamma.any():
+def _stalls(gaps: list[float], tol: float, most: float) -> bool:
+    """Whether a run would miss ``tol`` within so many iterations at the pace of the last ones; one gap for each."""
+    if len(gaps) <= WINDOW or gaps[-1] <= tol:
         return False
-    unit = 1.0 + float(np.abs(losses.targets_alone(problem.rows.y)).max())
-    return float(np.abs(problem.predictions(w)).max()) > LARGE * unit
+    now, before = gaps[-1], gaps[-1 - WINDOW]
+    if not now < before:
+        return True
+    needed = WINDOW * math.log(now / tol) / math.log(before / now)
+    return len(gaps) + needed > most
+
+
+def _quality(result: Result) -> tuple[float, float]:
+    """The gap; where nothing can be proved, the objective decides."""
+    found = result.certificate
+    return gap_of(result), math.inf if found is None or math.isnan(found.primal) else found.primal
 
 
 def _vanishes(result: Result) -> bool:
@@ -166,10 +192,10 @@ def candidates(given: str | Solver, problem: Problem, tuning: Tuning, streaming:
 def along_path(given: str | Solver, problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     """The same for one of several strengths of a penalty, for which a method should profit from a warm start."""
     own = candidates(given, problem, tuning)
-    if not is_auto(given) or tuning.beta != "auto" or any(_accepts(solver, problem) for solver, _ in DIRECT):
+    if not is_auto(given) or tuning.beta != "auto" or any(fits(solver, problem) for solver, _ in DIRECT):
         yield from own
         return
-    if _accepts(ProximalNewton(), problem) and problem.system.name == "dense":
+    if fits(ProximalNewton(), problem) and problem.system.name == "dense":
         yield Choice(ProximalNewton(), "the loss is smooth, and the solution for another strength is near")
     yield from own
 
@@ -183,7 +209,7 @@ def choices(problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterat
     elif tuning.beta != "auto":
         yield Choice(ADMM(tuning.beta), "beta is given, and is a parameter of ADMM")
     else:
-        yield from (choice for choice in _in_memory(problem, tuning) if _accepts(choice.solver, problem))
+        yield from (choice for choice in _in_memory(problem, tuning) if fits(choice.solver, problem))
 
 
 def _on_workers(problem: Problem, tuning: Tuning) -> Choice:
@@ -199,7 +225,7 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
         yield Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")
         return
     shape = f"{problem.n} rows and {problem.d} coefficients"
-    smooth = is_registered(losses.curvature, problem.loss) or is_registered(losses.second, problem.loss)
+    smooth = losses.is_smooth(problem.loss)
     yield from (Choice(*choice) for choice in (*DIRECT, *THRESHOLDED))
     if not is_registered(losses.prox, problem.loss) and not smooth:
         yield Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")
@@ -210,19 +236,21 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     if problem.n > many and not isinstance(problem.loss, losses.Squared) and not _is_cheap_for_ipm(problem):
         if problem.d > MOST_FEATURES:
             yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")
-        yield Choice(ALM(), f"{problem.n} rows are many more than {problem.d} coefficients")
+        # Where ALM stalls, for instance on columns of very different sizes, IPM usually takes a few steps.
+        reason = f"{problem.n} rows are many more than {problem.d} coefficients"
+        yield Choice(ALM(), reason, hands_over=fits(IPM(), problem))
         yield Choice(IPM(), "ALM missed tol")
         return
     system = problem.system
     iterative = system.name == "conjugate gradients"
     too_large, too_many = system.flops > MOST_FLOPS or iterative, f"{shape} are too many for a factorisation"
-    if too_large and _accepts(SDCA(), problem) and not (smooth and difficulty(problem) > MOST_DIFFICULTY):
+    if too_large and fits(SDCA(), problem) and not (smooth and difficulty(problem) > MOST_DIFFICULTY):
         yield Choice(SDCA(), f"{too_many}, the penalty acts along chains, and there is a ridge")
     elif too_large and not (iterative and smooth and problem.n < problem.d):
         yield _accurate(problem, tuning, too_many)
     how = "which needs conjugate gradients" if iterative else f"solved by a factorisation ({system.name})"
     yield Choice(IPM(), f"{shape} make a small Newton system, {how}")
-    if problem.diagonal is None or not _accepts(IPM(), problem):  # else ALM takes long, and does not get further
+    if problem.diagonal is None or not fits(IPM(), problem):  # else ALM takes long, and does not get further
         yield Choice(ALM(), "IPM does not take this loss or penalty, or missed tol")
 
 
@@ -243,7 +271,7 @@ def _of_vectors(problem: Problem) -> list[Choice]:
 def _is_large_network(problem: Problem) -> bool:
     """Whether X falls into blocks that only differences couple, and ADMM with copies costs less than IPM."""
     X = problem.rows.X
-    if not isinstance(X, CSR) or problem.d <= MOST_FEATURES or not _accepts(ConsensusADMM(), problem):
+    if not isinstance(X, CSR) or problem.d <= MOST_FEATURES or not fits(ConsensusADMM(), problem):
         return False
     widths = np.diff(block_starts(X))
     if not isinstance(problem.penalty, GroupL2) and np.sum(widths > 1) < 2:
@@ -255,7 +283,7 @@ def _is_large_network(problem: Problem) -> bool:
 def _is_cheap_for_ipm(problem: Problem) -> bool:
     """Whether Newton's matrix costs no more than a few passes over X, and ALM's would need all rows as well."""
     X = problem.rows.X
-    if problem.d > MOST_FEATURES or loss_pieces(problem.loss, problem.rows.y[:0]) or not _accepts(IPM(), problem):
+    if problem.d > MOST_FEATURES or loss_pieces(problem.loss, problem.rows.y[:0]) or not fits(IPM(), problem):
         return False
     if size(X) > MANY_ENTRIES and not isinstance(innermost(X), CSR):
         return False
@@ -265,11 +293,3 @@ def _is_cheap_for_ipm(problem: Problem) -> bool:
 def _accurate(problem: Problem, tuning: Tuning, reason: str) -> Choice:
     method = ASVRGADMM if is_registered(losses.curvature, problem.loss) else SPDHG
     return Choice(method(beta=tuning.beta, batch_size=tuning.batch_size), reason)
-
-
-def _accepts(solver: Solver, problem: Problem) -> bool:
-    try:
-        check_fits(solver, problem)
-    except (TypeError, ValueError):
-        return False
-    return True

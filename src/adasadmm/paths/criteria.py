@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from .. import losses
 from .._core.jit import unwrapped
 from ..problem import Problem
-from .degrees import degrees_of_freedom
+from .degrees import MOST, degrees_of_freedom
 
 __all__ = ["Criteria", "criteria"]
 
@@ -25,12 +25,13 @@ class Criteria(NamedTuple):
     reason: str = ""
 
 
-def criteria(problem: Problem, w: np.ndarray, apart: float = 0.0, refitted: bool = False) -> Criteria:
+def criteria(problem: Problem, w: np.ndarray, apart: float = 0.0, refitted: bool = False, most: int = MOST) -> Criteria:
     """The criteria of the fit w. ``apart`` says which entries of ``A w`` count as 0, as in `zero_rows`.
 
-    With ``refitted``, w was estimated again without the penalty.
+    With ``refitted``, w was estimated again without the penalty. ``most`` limits the size of dense matrices, as in
+    `degrees_of_freedom`.
     """
-    df, reason = degrees_of_freedom(problem.condensed, w, apart, refitted)
+    df, reason = degrees_of_freedom(problem.condensed, w, apart, refitted, most)
     if df is None:
         return Criteria(None, None, None, reason)
     minus_twice, parameters = _minus_twice_log_likelihood(problem, w)

@@ -28,7 +28,7 @@ from ..linalg.matrices import CSR, Dense, Rows, WithIntercept, as_rows, innermos
 from ..linalg.selections import combined_columns
 from ..problem import Problem
 
-__all__ = ["degrees_of_freedom", "zero_rows"]
+__all__ = ["MOST", "TooLarge", "degrees_of_freedom", "zero_rows"]
 
 ROUNDING = 1e-12
 RANK = 1e-10  # of the largest eigenvalue, in units in which the diagonal is 1
@@ -80,12 +80,13 @@ def zero_rows(problem: Problem, w: np.ndarray, apart: float = 0.0) -> np.ndarray
 
 @one_blas_thread()
 def degrees_of_freedom(
-    problem: Problem, w: np.ndarray, apart: float = 0.0, refitted: bool = False
+    problem: Problem, w: np.ndarray, apart: float = 0.0, refitted: bool = False, most: int = MOST
 ) -> tuple[float | None, str]:
     """The degrees of freedom of the fit w; None, with the reason, if they are not defined or cannot be computed.
 
     ``apart`` as in `zero_rows`. With ``refitted``, w was estimated again without the penalty, but with its zeros. The
-    intercept, a column of X, is counted.
+    intercept, a column of X, is counted. No dense matrix is decomposed with more than ``most`` rows and columns; where
+    a ``most`` below the default is too small, `TooLarge` is raised, since more time may do.
     """
     reason = _why_not(problem)
     if reason:
@@ -96,10 +97,12 @@ def degrees_of_freedom(
     try:
         counted = _counted(problem, held, weights, refitted)
         if counted is None:
-            v = np.zeros(problem.m) if refitted else to_scipy(problem.A) @ w - problem.b
-            counted = _trace(_contracted(problem, v, held, weights))
+            v = None if refitted else to_scipy(problem.A) @ w - problem.b
+            counted = _trace(_contracted(problem, v, held, weights, most), most)
         return counted, ""
     except TooLarge:
+        if most < MOST:
+            raise
         size = f"{problem.n} rows and {problem.d} coefficients"
         return None, f"{size} need matrices too large for the degrees of freedom"
 
@@ -148,20 +151,20 @@ def _counted(problem: Problem, held: np.ndarray, weights: np.ndarray, refitted: 
     return None
 
 
-def _contracted(problem: Problem, v: np.ndarray, held: np.ndarray, weights: np.ndarray) -> Curvature:
+def _contracted(problem: Problem, v: np.ndarray | None, held: np.ndarray, weights: np.ndarray, most: int) -> Curvature:
     """The problem in a basis of the points with these zeros; without a v, the penalty has no curvature."""
     A, has_intercept = to_scipy(problem.A), isinstance(problem.rows.X, WithIntercept)
     zero = A[held]
     alone = has_intercept and not zero[:, [-1]].nnz
     inner = zero[:, :-1] if alone else zero
-    if clusters_of(inner) is None and inner.shape[1] > MOST:
+    if clusters_of(inner) is None and inner.shape[1] > most:
         raise TooLarge
     basis = null_space(inner)
     members = sp.csr_array(sp.block_diag([basis, [[1.0]]])) if alone else basis
     ridge = members.T @ sp.diags_array(problem.gamma) @ members
     bent = A @ members
     curved = sp.csr_array(problem.n * (ridge + bent.T @ _second_derivative(problem, v, held) @ bent))
-    if problem.d <= min(problem.n, MOST) and isinstance(innermost(problem.rows.X), Dense):
+    if problem.d <= min(problem.n, most) and isinstance(innermost(problem.rows.X), Dense):
         gram = members.T @ products.gram(problem.rows.X, weights) @ members  # the design would be a copy of all rows
         return Curvature(problem.rows.X, weights, curved, gram)
     X = combined_columns(problem.rows.X, members) if alone or not has_intercept else None
@@ -170,13 +173,15 @@ def _contracted(problem: Problem, v: np.ndarray, held: np.ndarray, weights: np.n
     return Curvature(X, weights, curved)
 
 
-def _second_derivative(problem: Problem, v: np.ndarray, held: np.ndarray) -> sp.csr_array:
-    """phi'' at v, in the rows that are not held."""
+def _second_derivative(problem: Problem, v: np.ndarray | None, held: np.ndarray) -> sp.csr_array:
+    """phi'' at v, in the rows that are not held; 0 without a v."""
+    if v is None:
+        return sp.csr_array((problem.m, problem.m))
     found = sp.lil_array((problem.m, problem.m))
     diagonal = np.zeros(problem.m)
     for part, rows in penalties.parts_of(problem.penalty, problem.p):
         if isinstance(part, penalties.L2Squared):
-            diagonal[rows] = part.nu if v.any() else 0.0
+            diagonal[rows] = part.nu
         elif isinstance(part, penalties.ElasticNet):
             diagonal[rows] = np.where(held[rows] | (v[rows] == 0.0), 0.0, part.nu * (1.0 - part.l1_ratio))
         elif isinstance(part, penalties.GroupL2):
@@ -190,7 +195,7 @@ def _second_derivative(problem: Problem, v: np.ndarray, held: np.ndarray) -> sp.
     return sp.csr_array(found) + sp.diags_array(diagonal, format="csr")
 
 
-def _trace(curved: Curvature) -> float:
+def _trace(curved: Curvature, most: int) -> float:
     """``tr[S (S + P)^-1]`` with ``S = X_c'W X_c`` and the curvature P of the penalty; the rank of S if P is 0."""
     X, weights, P, S = curved
     n, k, diagonal = X.shape[0], P.shape[0], P.diagonal()
@@ -201,8 +206,8 @@ def _trace(curved: Curvature) -> float:
     if is_diagonal and isinstance(X, CSR) and _is_orthogonal(X):
         own = products.gram_diagonal(X, weights)
         return float(np.sum(own / np.where(own + diagonal > 0.0, own + diagonal, 1.0)))
-    if k > MOST or (is_diagonal and n < k and np.count_nonzero(diagonal) >= k - 1):
-        return _trace_over_rows(curved, diagonal, is_diagonal)
+    if k > most or (is_diagonal and n < k and np.count_nonzero(diagonal) >= k - 1):
+        return _trace_over_rows(curved, diagonal, is_diagonal, most)
     S = products.gram(X, weights) if S is None else S
     total = S + P.toarray()
     scale = 1.0 / np.sqrt(np.where(np.diag(total) > 0.0, np.diag(total), 1.0))
@@ -215,10 +220,10 @@ def _trace(curved: Curvature) -> float:
     return float(np.sum(np.einsum("ij,ij->j", turned, S @ turned) / values[kept]))
 
 
-def _trace_over_rows(curved: Curvature, diagonal: np.ndarray, is_diagonal: bool) -> float:
+def _trace_over_rows(curved: Curvature, diagonal: np.ndarray, is_diagonal: bool, most: int) -> float:
     """The same by an n x n matrix, if the penalty's curvature is diagonal."""
     X, weights = curved.X, curved.weights
-    if X.shape[0] > MOST or not is_diagonal:
+    if X.shape[0] > most or not is_diagonal:
         raise TooLarge
     own = products.gram_diagonal(X, weights)
     ridge = np.where(diagonal > 0.0, diagonal, RANK * np.where(own > 0.0, own, 1.0))  # of an intercept

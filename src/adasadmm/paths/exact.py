@@ -6,10 +6,11 @@ import dataclasses
 
 from .. import losses
 from .._core.threads import one_blas_thread
-from .._solve import solve
+from .._solve import solve_quietly
+from .._solve.advice import gap_of
 from ..certificates.contraction import contracted
 from ..certificates.polish import fuse
-from ..certificates.trace import Result
+from ..certificates.trace import Result, Trace
 from ..problem import Problem
 
 __all__ = ["with_exact_structure"]
@@ -39,11 +40,14 @@ def with_exact_structure(problem: Problem, result: Result, tol: float) -> tuple[
 def _with_pattern_of_v(problem: Problem, result: Result, tol: float) -> tuple[Result, bool]:
     """The same for a v that shows the structure, but is not ``A w``."""
     solver, found = result.run.solver, result.run.certify()
+    if solver.pattern_lags and found.relative_gap <= tol:
+        result = _one_further(problem, result)
+        found = result.run.certify()
     fused = fuse(problem, result, tol)
     if fused is not result or not found.relative_gap <= tol:
         return fused, fused is not result
     goal = FURTHER * found.relative_gap
-    further = solve(problem, solver, start=result, tol=goal, epochs=MOST_ITERATIONS)
+    further = solve_quietly(problem, solver, start=result, tol=goal, epochs=MOST_ITERATIONS)
     for attempt in (fuse, _on_clusters):
         fused = attempt(problem, further, tol)
         if fused is not further:
@@ -51,10 +55,20 @@ def _with_pattern_of_v(problem: Problem, result: Result, tol: float) -> tuple[Re
     return result, False
 
 
+def _one_further(problem: Problem, result: Result) -> Result:
+    """The result after one more iteration, unless its gap is no better."""
+    further = solve_quietly(problem, result.run.solver, start=result, tol=0.0, epochs=1)
+    if not gap_of(further) < gap_of(result):
+        return result
+    points = [*zip(*result.trace.values(), strict=True), *zip(*further.trace.values(), strict=True)]
+    epochs = result.epochs + further.epochs
+    return dataclasses.replace(further, trace=Trace(points), status=result.status, epochs=epochs)
+
+
 def _on_clusters(problem: Problem, result: Result, tol: float) -> Result:
     """The result at the best point with the pattern of its v; unchanged if that point misses ``tol``."""
     small = contracted(problem, result.run.point.v)
     if small is None:
         return result
-    inner = solve(small.problem, result.run.solver, tol=0.5 * tol, start=small.start(result))
+    inner = solve_quietly(small.problem, result.run.solver, tol=0.5 * tol, start=small.start(result))
     return fuse(problem, result, tol, small.expanded(inner.w_average))

@@ -20,10 +20,12 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order
 
 from .._core.jit import compiled
 from ..linalg.clusters import clusters_of
-from ..linalg.cuts import ABOVE, BELOW, Arcs, arcs_of, cancel, name_reached, parts_of, turn_round
+from ..linalg.cuts import ABOVE, BELOW, Network
 from ..linalg.joined import components, ends_of
 from ..linalg.matrices import CSR, as_csr, to_scipy
 
@@ -95,60 +97,46 @@ class Forces(Protocol):
 
 def forces_on(graph: Graph) -> Forces | None:
     """The forces of a graph; None if it has too many edges."""
-    arcs, of_edge = arcs_of(graph, np.zeros(len(graph.rows)), np.zeros(graph.d + 1))
-    tree = tree_of(arcs, of_edge)
-    if np.count_nonzero(tree.edge >= 0) == len(graph.rows):
-        return ForestForces(graph, tree)
-    return FlowForces(graph, tree.root, arcs, of_edge) if len(graph.rows) <= MOST_EDGES * graph.d else None
+    edges, nodes = len(graph.rows), graph.d + 1
+    number, label = components(graph.first, graph.second, nodes)
+    part = np.unique(label, return_index=True)[1][label]  # named by its first node
+    if number == nodes - edges:
+        return ForestForces(graph, tree_of(graph, part))
+    return FlowForces(graph, part) if edges <= MOST_EDGES * graph.d else None
 
 
 # --- forests ---------------------------------------------------------------------------------------------------------
 
 
 class Tree(NamedTuple):
-    """A spanning forest: the nodes, parents first, and for each node its parent, the edge between them, and its root.
+    """A forest: the nodes, parents first, and for each node the edge to its parent, -1 for a root, and its part.
 
-    The ground is a root. Roots are their own parents, by the edge -1.
+    The ground is a root. A part has the name of its first node.
     """
 
     order: np.ndarray
     parent: np.ndarray
     edge: np.ndarray
-    root: np.ndarray
+    part: np.ndarray
 
 
-@compiled
-def tree_of(arcs, of_edge):
-    """A spanning forest by breadth-first search, from the ground and then from the first node of each other part."""
-    n = len(arcs.start) - 1
-    edge_of, order, parent = np.empty(len(arcs.end), np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    edge, root, tail = np.full(n, -1), np.full(n, -1), 0
-    for k in range(len(of_edge)):
-        edge_of[of_edge[k]] = edge_of[arcs.back[of_edge[k]]] = k
-    for start in range(n - 1, 2 * n - 1):
-        start %= n
-        if root[start] >= 0:
-            continue
-        root[start], parent[start], order[tail] = start, start, start
-        head = tail
-        tail += 1
-        while head < tail:
-            i = order[head]
-            head += 1
-            for p in range(arcs.start[i], arcs.start[i + 1]):
-                j = arcs.end[p]
-                if root[j] < 0:
-                    root[j], parent[j], edge[j], order[tail] = start, i, edge_of[p], j
-                    tail += 1
-    return Tree(order, parent, edge, root)
+def tree_of(graph: Graph, part: np.ndarray) -> Tree:
+    """The forest by breadth-first search, from the ground and from the first node of each other part."""
+    d, edges = graph.d, np.arange(len(graph.rows))
+    roots = np.append(np.flatnonzero((part == np.arange(d + 1)) & (part != part[d])), d)
+    ends = np.append(graph.first, np.full(len(roots), d + 1)), np.append(graph.second, roots)  # all roots have a parent
+    joined = sp.csr_array((np.ones(len(ends[0])), ends), shape=(d + 2, d + 2))
+    order, parent = (found.astype(np.int64) for found in breadth_first_order(joined, d + 1, directed=False))
+    edge = np.full(d + 1, -1)
+    edge[np.where(parent[graph.first] == graph.second, graph.first, graph.second)] = edges
+    return Tree(order[1:], parent[:-1], edge, part)
 
 
-def in_balance(slope: np.ndarray, root: np.ndarray) -> np.ndarray:
+def in_balance(load: np.ndarray, part: np.ndarray) -> np.ndarray:
     """The derivatives without their mean in each part of the graph, which no force balances; the ground bears any."""
-    load = np.append(slope, 0.0)
-    total = np.bincount(root, load, len(load))
-    total[-1] = 0.0
-    return load - (total / np.maximum(np.bincount(root, minlength=len(load)), 1))[root]
+    mean = np.bincount(part, load) / np.maximum(np.bincount(part), 1)
+    mean[part[-1]] = 0.0
+    return load - mean[part]
 
 
 class ForestForces:
@@ -159,7 +147,8 @@ class ForestForces:
         self.forces = np.zeros(len(graph.rows))
 
     def inside(self, slope: np.ndarray, capacity: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        add_up(self.tree, self.graph.first, in_balance(slope, self.tree.root), self.forces)
+        load = in_balance(np.append(slope, 0.0), self.tree.part)
+        add_up(self.tree.order, self.tree.parent, self.tree.edge, self.graph.first, load, self.forces)
         opened = np.zeros(len(capacity))
         rows = np.flatnonzero((sign == 0.0) & (np.abs(self.forces) > (1.0 + VIOLATED) * capacity))
         if len(rows):
@@ -173,7 +162,7 @@ class ForestForces:
         for k, positive in enumerate((False, True)):
             of_sign = (self.forces[rows] > 0.0) == positive
             between = rows[of_sign & (second[rows] < self.graph.d)]
-            root = components(first, second, between, np.arange(self.graph.d + 1))
+            _, root = components(first[between], second[between], self.graph.d + 1)
             piece[of_sign] = 2 * root[first[rows[of_sign]]] + k
         order = np.argsort(-ratio, kind="stable")
         return rows[order[np.unique(piece[order], return_index=True)[1]]]
@@ -186,14 +175,14 @@ class ForestForces:
 
 
 @compiled
-def add_up(tree, first, load, forces):
+def add_up(order, parent, edge, first, load, forces):
     """Write the forces that balance the load, from the leaves to the roots."""
     for position in range(len(load) - 1, -1, -1):
-        node = tree.order[position]
-        edge, parent = tree.edge[node], tree.parent[node]
-        if edge >= 0:
-            forces[edge] = load[node] if first[edge] == node else -load[node]
-            load[parent] += load[node]
+        node = order[position]
+        k = edge[node]
+        if k >= 0:
+            forces[k] = load[node] if first[k] == node else -load[node]
+            load[parent[node]] += load[node]
 
 
 # --- graphs with cycles ----------------------------------------------------------------------------------------------
@@ -202,8 +191,9 @@ def add_up(tree, first, load, forces):
 class FlowForces:
     """The forces on a graph with cycles, by maximum flows that begin at the forces of the last derivatives."""
 
-    def __init__(self, graph: Graph, root: np.ndarray, arcs: Arcs, of_edge: np.ndarray) -> None:
-        self.graph, self.root, self.arcs, self.of_edge = graph, root, arcs, of_edge
+    def __init__(self, graph: Graph, part: np.ndarray) -> None:
+        self.graph, self.part = graph, part
+        self.network = Network(graph.first, graph.second, graph.d + 1)
         self.forces, self.side = np.zeros(len(graph.rows)), np.zeros(graph.d + 1, dtype=np.int64)
 
     def inside(self, slope: np.ndarray, capacity: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -221,7 +211,7 @@ class FlowForces:
 
         A cut that a flow cannot cross bounds the factor. This is Newton's method for the least factor of capacities.
         """
-        load, needed = in_balance(slope, self.root), 1.0
+        load, needed = in_balance(np.append(slope, 0.0), self.part), 1.0
         for _ in range(MOST_CUTS):
             before, needed = needed, max(needed, self._most_needed(load, capacity))
             if not serves(1.0 / needed):
@@ -233,61 +223,33 @@ class FlowForces:
         return None
 
     def _flow(self, load: np.ndarray, limit: np.ndarray, forces: np.ndarray) -> None:
-        """Forces near the given ones that balance the load where they can, and the sides of cuts where not."""
-        set_flows(self.arcs, self.of_edge, limit, forces)
+        """Forces near the given ones that balance the load where they can, and the sides of cuts where not.
+
+        What a part that open edges connect has too much as a whole is spread over its nodes first; the ground bears it
+        alone.
+        """
+        network, side = self.network, self.side
+        network.set(limit, forces)
+        parts = network.parts()
+        excess = in_balance(load - self.graph.pull(forces), parts.root)
+        excess[-1] -= np.sum(excess[parts.root == parts.root[-1]])
         size = float(np.max(np.abs(load)))
-        self.side[:] = 0
-        balance(self.arcs, load - self.graph.pull(forces), (ROUNDING * size, VIOLATED * size), self.side)
-        self.forces = self.arcs.flow[self.of_edge]
+        network.cancel(parts, excess, np.full(len(parts.start) - 1, ROUNDING * size))
+        side[:] = 0
+        network.name_reached(np.flatnonzero(excess > VIOLATED * size), side, BELOW)
+        network.turn_round()
+        network.name_reached(np.flatnonzero(excess < -VIOLATED * size), side, ABOVE)
+        network.turn_round()
+        self.forces = network.flow
 
     def _most_needed(self, load: np.ndarray, capacity: np.ndarray) -> float:
         """The largest factor of the capacities that the load of one side of a cut needs."""
         (first, second), nodes = self.graph[:2], self.graph.d + 1
-        root = components(first, second, np.flatnonzero(self.side[first] == self.side[second]), np.arange(nodes))
+        uncut = self.side[first] == self.side[second]
+        _, root = components(first[uncut], second[uncut], nodes)
         one, other = root[first], root[second]
         cut = np.flatnonzero(one != other)
         room = np.bincount(one[cut], capacity[cut], nodes) + np.bincount(other[cut], capacity[cut], nodes)
         room[root[-1]] = 0.0  # the ground bears any load
         total, bounded = np.abs(np.bincount(root, load, nodes)), room > 0.0
         return float(np.max(total[bounded] / room[bounded], initial=0.0))
-
-
-@compiled
-def set_flows(arcs, of_edge, limit, forces):
-    """Give the two arcs of each edge their limit and flow."""
-    for k in range(len(of_edge)):
-        p = of_edge[k]
-        q = arcs.back[p]
-        arcs.flow[p], arcs.flow[q] = forces[k], -forces[k]
-        arcs.limit[p] = arcs.limit[q] = limit[k]
-
-
-@compiled
-def balance(arcs, excess, tolerances, side):
-    """Let excess flow inside each part that open arcs connect, and name the sides of the cuts that stop it.
-
-    What a part has too much as a whole is spread over its nodes first; the ground bears it alone.
-    """
-    n = len(excess)
-    rounding, violated = tolerances
-    parts, work = parts_of(arcs, np.zeros(n, np.bool_)), np.empty((2, n), np.int64)
-    for c in range(len(parts.start) - 1):
-        members = parts.members[parts.start[c] : parts.start[c + 1]]
-        if len(members) == 1:
-            continue
-        total, grounded = 0.0, False
-        for i in members:
-            total += excess[i]
-            grounded |= i == n - 1
-        if grounded:
-            excess[n - 1] -= total
-        else:
-            for i in members:
-                excess[i] -= total / len(members)
-        cancel(arcs, members, excess, rounding, work)
-        name_reached(arcs, members, excess, violated, side, BELOW, work)
-        for i in members:
-            excess[i] = -excess[i]
-        turn_round(arcs, members)
-        name_reached(arcs, members, excess, violated, side, ABOVE, work)
-        turn_round(arcs, members)

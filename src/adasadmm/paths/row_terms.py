@@ -20,7 +20,7 @@ from .. import losses
 from .._core.jit import compiled
 from ..linalg import products
 from ..problem import Problem
-from ..solvers import ALM, ProximalNewton, Solver, check_fits
+from ..solvers import ALM, ProximalNewton, Solver, fits
 from ..solvers.base import beyond
 from ..solvers.newton import Envelopes, RowTerms
 from ..solvers.units import measured
@@ -117,11 +117,8 @@ def unweighted(problem: Problem, slopes: np.ndarray) -> np.ndarray:
 def row_model(problem: Problem) -> RowModel | None:
     """The model for the loss of a problem; None if the loss or the penalty allows none."""
     for solver, model in ((ProximalNewton(), Smooth), (ALM(), Kinked)):
-        try:
-            check_fits(solver, problem)
-        except (TypeError, ValueError):
-            continue
-        return model(problem, solver)
+        if fits(solver, problem):
+            return model(problem, solver)
     return None
 
 
@@ -148,17 +145,9 @@ class LossTerms:
 
     def slope(self, p: np.ndarray, Xp: np.ndarray, length: float) -> float:
         _, y, c = self.problem.rows
-        return slope_along(self.problem.loss, self.Xw, y, c, Xp, length)
-
-
-@compiled
-def slope_along(loss, z, y, c, Xp, length):
-    """The derivative of the sum of the losses along Xp after a step of this length."""
-    total = 0.0
-    for i in range(len(z)):
-        if c[i] > 0.0:
-            total += c[i] * losses.slope(loss, z[i] + length * Xp[i], y[i]) * Xp[i]
-    return total
+        losses.all_slopes(self.problem.loss, self.Xw + length * Xp, y, slopes := np.empty_like(Xp))
+        with np.errstate(over="ignore", invalid="ignore"):  # a step may be far too long
+            return float(np.where(c > 0.0, c * slopes, 0.0) @ Xp)
 
 
 class Smooth:

@@ -40,9 +40,11 @@ def minimiser(H: np.ndarray, pull: np.ndarray, edges: Edges, u: np.ndarray) -> n
         return u
     label = np.arange(len(u) + 1)
     first, second, limit, sign = edges
-    work = Edges(first.copy(), second.copy(), limit.astype(float), sign.astype(float))
-    found = descend(_factor(H), pull.copy(), np.append(u, 0.0), work, label)
-    return found[label[:-1]]
+    own = Edges(first.copy(), second.copy(), limit.astype(float), sign.astype(float))
+    work = np.zeros(len(label)), np.zeros(len(limit), dtype=bool), np.empty(len(limit))
+    u = np.append(u, 0.0)
+    descend(_factor(H), pull.copy(), u, own, label, work)
+    return u[label[:-1]]
 
 
 def _factor(H: np.ndarray) -> np.ndarray:
@@ -61,55 +63,55 @@ def _factor(H: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def descend(R, pull, u, edges, label):
-    """Steps until the minimum for the signs of the edges has these signs; returns u, with the ground at its end.
+def descend(R, pull, u, edges, label, work):
+    """Steps until the minimum for the signs of the edges has these signs; u is then the minimiser.
 
     ``label`` receives the entry of u that each node has at the end. All arrays but ``label`` are used as work space:
     nodes that have been joined are taken out of them, and the ground stays the last of u.
     """
-    ground, nodes, rows = len(pull), len(pull), len(edges.limit)
-    move, joins = np.zeros(len(u)), np.zeros(rows, np.bool_)
+    move, joins, places = work
+    ground, nodes = len(pull), len(pull)
     for _ in range(MOST_STEPS):
+        aim(R, pull, u, edges, nodes, move)
+        length, state = 0.0, CONTINUES
+        if not mark_wrong_starts(edges, u, move, joins):
+            length, state = first_minimum(bend_along(R, nodes, move), edges, u, move, joins, places)
         for node in range(nodes):
-            move[node] = pull[node]
-        for k in range(rows):
-            force = edges.limit[k] * edges.sign[k]
-            if edges.first[k] < ground:
-                move[edges.first[k]] -= force
-            if edges.second[k] < ground:
-                move[edges.second[k]] += force
-        solve_factored(R, nodes, move)
-        for node in range(nodes):
-            move[node] -= u[node]
-        move[ground] = 0.0
-        state = CONTINUES
-        if not mark_wrong_starts(edges, rows, u, move, joins):
-            length, state = first_minimum(bend_along(R, nodes, move), edges, rows, u, move, joins)
-            for node in range(nodes):
-                u[node] += length * move[node]
+            u[node] += length * move[node]
         if state == ENDS:
             break
-        k = 0
-        while k < rows:
-            if joins[k]:
-                nodes, rows = without_edge(R, pull, u, edges, label, joins, (k, nodes, rows))
-                k = -1  # edges have moved
-            k += 1
-    return u
+        for k in range(len(joins)):
+            gone, stays = min(edges.first[k], edges.second[k]), max(edges.first[k], edges.second[k])
+            if joins[k] and gone < stays:
+                take_out_column(R, gone, stays, ground, nodes)
+                take_out_node(pull, u, gone, stays)
+                renumber(label, gone, stays, ground)
+                renumber(edges.first, gone, stays, ground)
+                renumber(edges.second, gone, stays, ground)
+                nodes -= 1
 
 
 @inlined_sum
-def solve_factored(R, nodes, x):
-    """Replace x by the solution of ``R'R x = x``."""
+def aim(R, pull, u, edges, nodes, move):
+    """Write the move from u to the minimum for these signs: the solution of ``R'R x = pull - forces``, minus u."""
+    for node in range(len(u)):
+        move[node] = pull[node] if node < nodes else 0.0
+    for k in range(len(edges.limit)):
+        i, j, force = edges.first[k], edges.second[k], edges.limit[k] * edges.sign[k]
+        if i != j:  # the ends have not been joined
+            move[i] -= force
+            move[j] += force
     for i in range(nodes):
-        x[i] /= R[i, i]
+        move[i] /= R[i, i]
         for j in range(i + 1, nodes):
-            x[j] -= R[i, j] * x[i]
+            move[j] -= R[i, j] * move[i]
     for i in range(nodes - 1, -1, -1):
-        total = x[i]
+        total = move[i]
         for j in range(i + 1, nodes):
-            total -= R[i, j] * x[j]
-        x[i] = total / R[i, i]
+            total -= R[i, j] * move[j]
+        move[i] = total / R[i, i]
+    for node in range(len(u)):
+        move[node] = move[node] - u[node] if node < nodes else 0.0
 
 
 @inlined_sum
@@ -125,10 +127,10 @@ def bend_along(R, nodes, move):
 
 
 @inlined
-def mark_wrong_starts(edges, rows, u, move, joins):
+def mark_wrong_starts(edges, u, move, joins):
     """Mark the edges whose ends have one value and would take the wrong order; returns whether there are any."""
     found = False
-    for k in range(rows):
+    for k in range(len(joins)):
         i, j = edges.first[k], edges.second[k]
         joins[k] = u[i] == u[j] and edges.sign[k] * (move[i] - move[j]) < 0.0
         found |= joins[k]
@@ -136,76 +138,64 @@ def mark_wrong_starts(edges, rows, u, move, joins):
 
 
 @inlined
-def first_minimum(bend, edges, rows, u, move, joins):
+def first_minimum(bend, edges, u, move, joins, places):
     """The place of the least value on the way to the minimum for fixed signs, and how the search continues.
 
     Along the way the slope is ``-(1 - t) bend``, and it rises by ``2 limit |dv|`` where the difference v of the ends of
     an edge passes 0. Edges that pass before the least value change their signs; one that is at 0 there is marked.
     """
-    places, number = np.full(rows, math.inf), 0
-    for k in range(rows):
+    total, state = 0.0, ENDS
+    for k in range(len(joins)):
         v, dv = u[edges.first[k]] - u[edges.second[k]], move[edges.first[k]] - move[edges.second[k]]
+        places[k] = math.inf
         if edges.sign[k] * (v + dv) < 0.0:
             places[k] = min(max(-v / dv, 0.0), 1.0) if dv != 0.0 else 0.0  # rounding gave v the wrong sign
-            number += 1
-    if number == 0:
-        return 1.0, ENDS
-    total = 0.0
-    for _ in range(number):
-        nearest = np.argmin(places)
-        place, left = places[nearest], (1.0 - places[nearest]) * bend
-        if total > left:
-            break
+            state = CONTINUES
+    while state == CONTINUES:
+        nearest = 0
+        for k in range(1, len(places)):
+            if places[k] < places[nearest]:
+                nearest = k
+        place = places[nearest]
+        left = (1.0 - place) * bend
+        if place == math.inf or total > left:
+            return 1.0 - total / bend, CONTINUES
         total += 2.0 * edges.limit[nearest] * abs(move[edges.first[nearest]] - move[edges.second[nearest]])
         if total >= left:
             joins[nearest] = True
             return place, AT_ZERO
         edges.sign[nearest], places[nearest] = -edges.sign[nearest], math.inf
-    return 1.0 - total / bend, CONTINUES
+    return 1.0, ENDS
 
 
 @inlined
-def without_edge(R, pull, u, edges, label, joins, sizes):
-    """Join the ends of an edge, the ground with what meets it; returns the numbers of nodes and edges that are left.
+def renumber(nodes, gone, stays, ground):
+    """Replace a node by the one it was joined to; the nodes behind it, except the ground, move up."""
+    for k in range(len(nodes)):
+        if nodes[k] == gone:
+            nodes[k] = stays
+        if gone < nodes[k] < ground:
+            nodes[k] -= 1
 
-    The column of the smaller node is added to that of the larger one, which keeps R triangular, and taken out.
-    """
-    edge, nodes, rows = sizes
-    ground = len(pull)
-    gone, stays = edges.first[edge], edges.second[edge]
-    if gone > stays:
-        gone, stays = stays, gone
-    if stays < ground:
+
+@inlined
+def take_out_node(pull, u, gone, stays):
+    """Add the pull of a node to that of the one it was joined to, and remove it; those behind it move up."""
+    if stays < len(pull):
         pull[stays] += pull[gone]
+    for i in range(gone, len(pull) - 1):
+        pull[i], u[i] = pull[i + 1], u[i + 1]
+
+
+@inlined
+def take_out_column(R, gone, stays, ground, nodes):
+    """Add a column of R to that of a later node, unless that is the ground, and remove it.
+
+    Rotations of neighbouring rows make R triangular again.
+    """
+    if stays < ground:
         for i in range(gone + 1):
             R[i, stays] += R[i, gone]
-    for i in range(gone, nodes - 1):
-        pull[i], u[i] = pull[i + 1], u[i + 1]
-    take_out_column(R, gone, nodes)
-    stays = stays if stays == ground else stays - 1
-    for node in range(len(label)):
-        label[node] = moved(label[node], gone, stays, ground)
-    kept = 0
-    for k in range(rows):
-        i, j = moved(edges.first[k], gone, stays, ground), moved(edges.second[k], gone, stays, ground)
-        if i != j:
-            edges.first[kept], edges.second[kept], joins[kept] = i, j, joins[k]
-            edges.limit[kept], edges.sign[kept] = edges.limit[k], edges.sign[k]
-            kept += 1
-    return nodes - 1, kept
-
-
-@inlined
-def moved(node, gone, stays, ground):
-    """The new number of a node."""
-    if node == gone:
-        return stays
-    return node - 1 if gone < node < ground else node
-
-
-@inlined
-def take_out_column(R, gone, nodes):
-    """Remove a column of R, and make it triangular again by rotations of neighbouring rows."""
     for i in range(nodes):
         for j in range(max(gone, i - 1), nodes - 1):
             R[i, j] = R[i, j + 1]

@@ -19,7 +19,7 @@ array([ 2.,  0., -1.])
 from __future__ import annotations
 
 # Names that are not in __all__ serve other files of this package.
-from ._generic import check, conjugate, domain, dual_prox_at, indices, prox, prox_at, total_value, value  # noqa: F401
+from ._generic import check, conjugate, domain, dual_prox_at, indices, prox, prox_at, total_value, value, whole_prox  # noqa: F401
 
 # The built-in penalties and sets.
 from .chain import ChainTV as ChainTV

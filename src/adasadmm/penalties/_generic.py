@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import array_form
 from .._core.jit import compiled, generic
 
 
@@ -74,10 +75,37 @@ def elementwise(penalty, x, tau, out):
         out[k] = prox_at(penalty, k, x[k], tau)
 
 
-@compiled
+# --- on whole arrays -------------------------------------------------------------------------------------------------
+
+
 def total_value(penalty, v):
-    """The value, compiled: for a Python caller with a long v. A stack comes linked."""
+    """The value for a caller in Python: by NumPy, or by compiled code for a penalty without forms for arrays.
+
+    A stack comes linked.
+    """
+    form = array_form(value, penalty)
+    return float(compiled_value(penalty, v) if form is None else form(penalty, v))
+
+
+def whole_prox(penalty, x, tau, out):
+    """The same for the prox, written to ``out``, which may be ``x`` itself."""
+    own, at_each = array_form(prox, penalty), array_form(prox_at, penalty)
+    if own is not None:
+        own(penalty, x, tau, out)
+    elif at_each is not None and prox.dispatch(type(penalty)) is elementwise:
+        out[:] = at_each(penalty, slice(None), x, tau)
+    else:
+        compiled_prox(penalty, x, tau, out)
+
+
+@compiled
+def compiled_value(penalty, v):
     return value(penalty, v)
+
+
+@compiled
+def compiled_prox(penalty, x, tau, out):
+    prox(penalty, x, tau, out)
 
 
 # --- conjugate and its domain (NumPy: they serve the certificate, not the loop) --------------------------------------

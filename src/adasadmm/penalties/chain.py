@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.arrays import on_arrays
 from .._core.jit import entry_or
 from ..linalg.chain import fuse_chain
 from ._generic import check, conjugate, domain, prox, value
@@ -51,6 +52,12 @@ def value_of_chain(penalty, v):
     for k in range(len(v) - 1):
         total += entry_or(penalty.weights, k, 1.0) * abs(v[k + 1] - v[k])
     return penalty.nu * total
+
+
+@on_arrays(value_of_chain)
+def value_of_whole_chain(penalty, v):
+    sizes = np.abs(np.diff(v))
+    return penalty.nu * float(np.add.reduce(sizes if penalty.weights is None else penalty.weights * sizes))
 
 
 @prox.register(ChainTV)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..linalg import matrices, products
-from ..linalg.banded import Bands, bands_of
+from ..linalg.banded_system import Bands, bands_of
 from ..linalg.families import Families, families_of
 from ..linalg.last_products import LastProducts, LastTransposedProduct
 from ..linalg.matrices import CSR, to_scipy

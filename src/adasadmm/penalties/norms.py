@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.arrays import on_arrays, serves_arrays
 from .._core.jit import entry_or, inlined, inlined_sum
 from ._generic import (
     check,
@@ -37,11 +38,13 @@ class Zero(NamedTuple):
     """
 
 
+@serves_arrays
 @value.register
 def zero_value(penalty: Zero, v):
     return 0.0
 
 
+@serves_arrays
 @prox_at.register
 def zero_prox_at(penalty: Zero, k, x, tau):
     return x
@@ -89,6 +92,12 @@ def l1_value(penalty: L1, v):
     return penalty.nu * _sum_of_sizes(penalty.weights, v)
 
 
+@on_arrays(l1_value)
+def l1_value_of(penalty, v):
+    sizes = np.abs(v)
+    return penalty.nu * float(np.add.reduce(sizes if penalty.weights is None else penalty.weights * sizes))
+
+
 @inlined_sum
 def _sum_of_sizes(weights, v):
     total = 0.0
@@ -101,6 +110,12 @@ def _sum_of_sizes(weights, v):
 def l1_prox_at(penalty: L1, k, x, tau):
     threshold = tau * penalty.nu * entry_or(penalty.weights, k, 1.0)
     return x - min(max(x, -threshold), threshold)
+
+
+@on_arrays(l1_prox_at)
+def l1_proxes(penalty, k, x, tau):
+    threshold = tau * penalty.nu * entry_or(penalty.weights, k, 1.0)
+    return x - np.minimum(np.maximum(x, -threshold), threshold)
 
 
 @dual_prox_at.register
@@ -158,6 +173,12 @@ def l2_squared_value(penalty: L2Squared, v):
     return 0.5 * penalty.nu * total
 
 
+@on_arrays(l2_squared_value)
+def l2_squared_value_of(penalty, v):
+    return 0.5 * penalty.nu * float(np.add.reduce(v * v))
+
+
+@serves_arrays
 @prox_at.register
 def l2_squared_prox_at(penalty: L2Squared, k, x, tau):
     return x / (1.0 + tau * penalty.nu)
@@ -211,10 +232,23 @@ def elastic_net_value(penalty: ElasticNet, v):
     return penalty.nu * total
 
 
+@on_arrays(elastic_net_value)
+def elastic_net_value_of(penalty, v):
+    terms = penalty.l1_ratio * np.abs(v) + 0.5 * (1.0 - penalty.l1_ratio) * v * v
+    return penalty.nu * float(np.add.reduce(terms))
+
+
 @prox_at.register
 def elastic_net_prox_at(penalty: ElasticNet, k, x, tau):
     threshold = tau * penalty.nu * penalty.l1_ratio
     return (x - min(max(x, -threshold), threshold)) / (1.0 + tau * penalty.nu * (1.0 - penalty.l1_ratio))
+
+
+@on_arrays(elastic_net_prox_at)
+def elastic_net_proxes(penalty, k, x, tau):
+    threshold = tau * penalty.nu * penalty.l1_ratio
+    shrunk = x - np.minimum(np.maximum(x, -threshold), threshold)
+    return shrunk / (1.0 + tau * penalty.nu * (1.0 - penalty.l1_ratio))
 
 
 @conjugate.register
@@ -297,6 +331,12 @@ def group_l2_value(penalty: GroupL2, v):
     return penalty.nu * total
 
 
+@on_arrays(group_l2_value)
+def group_l2_value_of(penalty, v):
+    norms = _group_norms(penalty, v[penalty.members])
+    return penalty.nu * float(np.add.reduce(norms if penalty.weights is None else penalty.weights * norms))
+
+
 @prox.register
 def group_l2_prox(penalty: GroupL2, x, tau, out):
     for k in range(len(x)):
@@ -309,12 +349,31 @@ def group_l2_prox(penalty: GroupL2, x, tau, out):
             out[penalty.members[p]] = scale * x[penalty.members[p]]
 
 
+@on_arrays(group_l2_prox)
+def group_l2_proxes(penalty, x, tau, out):
+    of_members, thresholds = x[penalty.members], tau * _limits(penalty)
+    norms = _group_norms(penalty, of_members)
+    scales = np.where(norms > thresholds, 1.0 - thresholds / np.where(norms > 0.0, norms, 1.0), 0.0)
+    out[:] = x
+    out[penalty.members] = np.repeat(scales, np.diff(penalty.starts)) * of_members
+
+
 @inlined
 def _group_norm(penalty, group, v):
     total = 0.0
     for p in range(penalty.starts[group], penalty.starts[group + 1]):
         total += v[penalty.members[p]] ** 2
     return math.sqrt(total)
+
+
+def _group_norms(penalty, of_members):
+    sizes = np.diff(penalty.starts)
+    return np.sqrt(np.bincount(np.repeat(np.arange(len(sizes)), sizes), of_members * of_members, len(sizes)))
+
+
+def _limits(penalty):
+    """The strength of each group."""
+    return penalty.nu * (np.ones(len(penalty.starts) - 1) if penalty.weights is None else np.asarray(penalty.weights))
 
 
 @conjugate.register
@@ -325,13 +384,11 @@ def group_l2_conjugate(penalty: GroupL2, s):
 @domain.register
 def group_l2_domain(penalty: GroupL2, s):
     inside = np.zeros_like(s)  # coordinates in no group are free: only 0 has a finite conjugate there
-    of_members, sizes = s[penalty.members], np.diff(penalty.starts)
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    norms = np.sqrt(np.bincount(group, of_members**2, len(sizes)))
-    limits = penalty.nu * (np.ones(len(sizes)) if penalty.weights is None else np.asarray(penalty.weights))
-    scales, outside = np.ones(len(sizes)), norms > limits
+    of_members, limits = s[penalty.members], _limits(penalty)
+    norms = _group_norms(penalty, of_members)
+    scales, outside = np.ones(len(norms)), norms > limits
     scales[outside] = limits[outside] / norms[outside]
-    inside[penalty.members] = of_members * scales[group]
+    inside[penalty.members] = of_members * np.repeat(scales, np.diff(penalty.starts))
     return inside
 
 

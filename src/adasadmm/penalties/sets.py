@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.arrays import on_arrays, serves_arrays
 from .._core.jit import entry_or, inlined
 from ._generic import check, conjugate, domain, everywhere, prox, prox_at, value
 
@@ -30,6 +31,11 @@ class NonNegative(NamedTuple):
 @prox_at.register
 def non_negative_prox_at(penalty: NonNegative, k, x, tau):
     return max(x, 0.0)
+
+
+@on_arrays(non_negative_prox_at)
+def non_negative_proxes(penalty, k, x, tau):
+    return np.maximum(x, 0.0)
 
 
 @conjugate.register
@@ -70,6 +76,11 @@ class Box(NamedTuple):
 @prox_at.register
 def box_prox_at(penalty: Box, k, x, tau):
     return min(max(x, entry_or(penalty.lower, k, -np.inf)), entry_or(penalty.upper, k, np.inf))
+
+
+@on_arrays(box_prox_at)
+def box_proxes(penalty, k, x, tau):
+    return np.minimum(np.maximum(x, entry_or(penalty.lower, k, -np.inf)), entry_or(penalty.upper, k, np.inf))
 
 
 @conjugate.register
@@ -131,6 +142,12 @@ def l2_ball_prox(penalty: L2Ball, x, tau, out):
         out[k] = scale * x[k]
 
 
+@on_arrays(l2_ball_prox)
+def l2_ball_proxes(penalty, x, tau, out):
+    norm = float(np.linalg.norm(x))
+    np.multiply(penalty.radius / norm if norm > penalty.radius else 1.0, x, out=out)
+
+
 @inlined
 def _norm(x):
     total = 0.0
@@ -190,6 +207,15 @@ def simplex_prox(penalty: Simplex, x, tau, out):
         out[k] = max(x[k] - falling[0] - level, 0.0)
 
 
+@on_arrays(simplex_prox)
+def simplex_proxes(penalty, x, tau, out):
+    below = np.sort(x)[::-1] - np.max(x)
+    candidates = (np.cumsum(below) - penalty.total) / np.arange(1, len(x) + 1)
+    counted = np.flatnonzero(below > candidates)
+    level = candidates[counted[-1]] if len(counted) else -penalty.total
+    out[:] = np.maximum(x - np.max(x) - level, 0.0)
+
+
 @conjugate.register
 def simplex_conjugate(penalty: Simplex, s):
     return penalty.total * float(np.max(s))
@@ -210,6 +236,7 @@ for bounded in (L2Ball, Simplex):
     domain.register(bounded, everywhere)
 
 
+@serves_arrays
 def _no_value(penalty, v):
     return 0.0
 

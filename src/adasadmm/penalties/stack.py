@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.arrays import on_arrays
 from .._core.jit import inlined
-from ._generic import check, check_rows, conjugate, domain, indices, joined, prox, value
+from ._generic import check, check_rows, conjugate, domain, indices, joined, prox, total_value, value, whole_prox
 from .chain import ChainTV
 from .norms import NORMS, GroupL2, Zero
 from .sets import SETS
@@ -146,6 +147,11 @@ def part_value(penalty: Part, v):
     return value(penalty.penalty, _taken(v, penalty.rows)) + value(penalty.rest, v)
 
 
+@on_arrays(part_value)
+def value_of_part(penalty, v):
+    return total_value(penalty.penalty, v[penalty.rows]) + total_value(penalty.rest, v)
+
+
 @prox.register
 def part_prox(penalty: Part, x, tau, out):
     piece = _taken(x, penalty.rows)
@@ -153,6 +159,13 @@ def part_prox(penalty: Part, x, tau, out):
     prox(penalty.penalty, piece, tau * penalty.scale, piece)
     for p in range(len(piece)):
         out[penalty.rows[p]] = piece[p]
+
+
+@on_arrays(part_prox)
+def proxes_of_part(penalty, x, tau, out):
+    whole_prox(penalty.penalty, piece := x[penalty.rows], tau * penalty.scale, piece)
+    whole_prox(penalty.rest, x, tau, out)
+    out[penalty.rows] = piece
 
 
 @inlined

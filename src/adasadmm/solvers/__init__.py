@@ -17,7 +17,7 @@ from .admm import ADMM as ADMM
 from .alm import ALM as ALM
 from .alternating_chains import AlternatingChains as AlternatingChains
 from .banded_ipm import BandedIPM as BandedIPM
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver, check_fits
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit, check_fits, fits  # noqa: F401
 from .chain_dp import ChainDP as ChainDP
 from .consensus_admm import ConsensusADMM as ConsensusADMM
 from .dual_gradient import DualGradient as DualGradient
@@ -47,6 +47,7 @@ __all__ = [
     "Run",
     "Slopes",
     "Solver",
+    "Unfit",
     "Work",
     "certify",
     "check_fits",

@@ -231,7 +231,7 @@ class AccurateRun(Run):
     def fork(self, problem: Problem | None) -> AccurateRun:
         if problem is None:
             raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
-        if problem.rows is not self.problem.rows:
+        if problem.rows is not self.problem.rows or problem.loss is not self.problem.loss:  # other slopes and steps
             start = Point(self.answer, self.loop.iterates.v, self.loop.iterates.theta)
             return AccurateRun(problem, self.solver, self.make_parts, start)
         fork = copy.copy(self)

@@ -23,7 +23,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 
-from .. import losses
 from .._core.jit import compiled
 from .._core.machine import memory
 from ..algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
@@ -36,12 +35,10 @@ from ..problem import Problem
 from ..sources._calls import Memory
 from ._checks import check_beta, check_relax
 from .admm_rows import (
-    ProxStep,
     SlopesOfDuals,
     at_version,
     gram_of_rows,
     has_equal_outputs,
-    pass_over_rows,
     pass_rows,
     pull_of_rows,
     replayed,
@@ -168,12 +165,6 @@ class BatchRun(Run):
 
     def _compile(self) -> None:
         """Compile outside the clock."""
-        nothing, loss = np.empty((3, self.problem.d)), self.problem.loss
-        first = self.problem.first_rows
-        if (k := losses.width(loss)) > 1:
-            losses.proxes(loss, *nothing[:2], 1.0, first.y, k, 0, 0)
-        else:
-            pass_over_rows(ProxStep(loss, 1.0, 1.0), first, *nothing[:1], *nothing, 0, 0)
         constraint_steps(self.model, self.beta, 1.0, copy.deepcopy(self.iterates))
 
     # --- one iteration -----------------------------------------------------------------------------------------------

@@ -6,27 +6,23 @@ u are computed again from the history of the run: they depend on the w and the b
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import losses
-from .._core.jit import compiled
 from .._core.threads import side_by_side
 from ..linalg import products
 from ..linalg.matrices import Repeated
-from ..linalg.rows import add_row, row_dot
 from ..problem import Block
 
 __all__ = [
-    "ProxStep",
     "SlopesOfDuals",
     "at_version",
     "gram_of_rows",
     "has_equal_outputs",
-    "pass_over_rows",
     "pass_rows",
     "pull_of_rows",
     "replayed",
@@ -34,24 +30,6 @@ __all__ = [
     "squares_of_rows",
     "start_rows",
 ]
-
-
-class ProxStep(NamedTuple):
-    """The prox of the loss with the weight 1/beta_z, over-relaxed."""
-
-    loss: tuple
-    beta_z: float
-    relax: float
-
-
-@compiled
-def pass_over_rows(step, block, w, z, u, out, first, last):
-    """One pass: predict, take each row's prox, move its dual, and gather ``out += X'C(z - u)``."""
-    for i in range(first, last):
-        target = step.relax * row_dot(block.X, i, w) + (1.0 - step.relax) * z[i]
-        z[i] = losses.prox(step.loss, target + u[i], 1.0 / step.beta_z, block.y[i])
-        u[i] += target - z[i]
-        add_row(block.X, i, block.c[i] * (z[i] - u[i]), out)
 
 
 def start_rows(block: Block, rows: dict, w: np.ndarray) -> bool:
@@ -65,30 +43,24 @@ def pass_rows(block: Block, rows: dict, loss: tuple, relax: float, w: np.ndarray
     """The pass over a block; returns what it pulls at w."""
     rows["z_before"] = rows["z"].copy()
     rows["version"] += 1
-    if losses.width(loss) > 1:
-        return pass_of_vectors(block, rows, ProxStep(loss, float(beta_z), float(relax)), w)
-    step = ProxStep(loss, float(beta_z), float(relax))
-
-    def over(piece: slice) -> np.ndarray:
-        out = np.zeros(len(w))
-        pass_over_rows(step, block, w, rows["z"], rows["u"], out, piece.start, piece.stop)
-        return out
-
-    return functools.reduce(np.add, side_by_side(over, products.pieces(block.X)))
-
-
-def pass_of_vectors(block: Block, rows: dict, step: ProxStep, w: np.ndarray) -> np.ndarray:
-    """The same for a loss of several predictions, with products of matrices by BLAS."""
-    z, u, k = rows["z"], rows["u"], losses.width(step.loss)
+    z, u = rows["z"], rows["u"]
     products.product(block.X, w, Xw := np.empty_like(z))
-    z *= 1.0 - step.relax
-    z += step.relax * Xw
-
-    def over(piece: slice) -> None:
-        losses.proxes(step.loss, z, u, 1.0 / step.beta_z, block.y, k, piece.start, piece.stop)
-
-    side_by_side(over, products.pieces(block.X))
+    side_by_side(partial(prox_of_rows, loss, beta_z, relax, block.y, Xw, z, u), products.pieces(block.X))
     return pull_of_rows(block, rows)
+
+
+def prox_of_rows(
+    loss: tuple, beta_z: float, relax: float, y: np.ndarray, Xw: np.ndarray, z: np.ndarray, u: np.ndarray, piece: slice
+) -> None:
+    """Over-relax the predictions of some rows, take each row's prox, and move its dual."""
+    k = losses.width(loss)
+    guess = relax * Xw[piece] + (1.0 - relax) * z[piece]
+    target = guess + u[piece]
+    arguments = [losses.by_row(target, k), 1.0 / beta_z, losses.by_row(y[piece], k)]
+    if k > 1:
+        arguments.append(losses.by_row(guess, k))
+    z[piece] = losses.each(losses.prox, loss, *arguments).reshape(-1)
+    np.subtract(target, z[piece], out=u[piece])
 
 
 def scale_rows(block: Block, rows: dict, factor: float) -> np.ndarray:

@@ -27,7 +27,7 @@ from ..linalg import matrices, products
 from ..problem import Problem
 from . import dual_start
 from .alm_starts import ARRAYS, WARM, WarmStarts
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit
 from .inner import MOST_STEPS
 from .named_state import restore_attributes, saved_attributes
 from .units import even_beta, measured
@@ -99,7 +99,7 @@ class ALM(Solver):
 
     def check(self, problem: Problem) -> None:
         if problem.source is not None and problem.d > MOST_STREAMED:
-            raise ValueError(
+            raise Unfit(
                 f"ALM needs a dense matrix of {problem.d} x {problem.d} for rows from a source, which may have at most "
                 f"{MOST_STREAMED} features; use AdaSADMM()"
             )

@@ -80,5 +80,5 @@ class AlternatingChains(Solver):
             return DirectRun(problem, self, CutMethod(problem, start))
         lattice = lattice_of(problem)
         assert lattice is not None
-        ascent = Ascent(lattice, problem.n, lattice.forces(start.theta))
+        ascent = Ascent(lattice, problem.n, lattice.forces(start.theta), lattice.sweep)
         return DirectRun(problem, self, GraphMethod(problem, start, ascent))

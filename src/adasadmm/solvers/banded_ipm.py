@@ -1,27 +1,28 @@
 """Trend filtering and its like: X has one entry in each row, and A is banded.
 
-The interior-point method with a banded factorisation. All of an iteration is compiled (`banded_steps`) and takes time
-in proportion to the number of points, a fraction of that of a certificate in Python. So one `advance` runs all
-iterations, until the method's own estimate of the gap is far below any ``tol``, or rounding errors stop it.
+The interior-point method with a banded factorisation of the system in w and t together (`linalg.banded_system`), so
+that t loses no digits where J is small. An iteration takes time in proportion to the number of points, hardly more than
+a certificate. So one `advance` runs all iterations, until the method's own estimate of the gap is far below any
+``tol``, or rounding errors stop it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import is_registered, unwrapped
 from ..certificates.trace import Certificate
-from ..linalg import banded
+from ..linalg.banded_system import Saddle
 from ..linalg.matrices import CSR, Dense, to_scipy
 from ..problem import Problem
-from . import banded_steps as steps
-from .banded_edges import KEPT, T, edges_of
-from .banded_rows import Now, rows_of
+from . import ipm_steps as steps
+from .banded_terms import Edges, KinkedRows, SmoothRows
 from .base import Point, Run, Slopes, Solver
 from .box_terms import loss_pieces
 from .direct import DirectRun, limits_of, refuse
@@ -43,6 +44,9 @@ EPS, PART = np.finfo(float).eps, 100.0
 ROUNDING = (
     "A w has rounding errors that cost about {:.1e}: in double precision the penalty is too strong for a smaller gap"
 )
+REFINEMENTS = 3  # with one factor
+REFINED = 1e-3  # of complementarity: what rounding errors of a direction may cost
+NO_WEIGHT, ALMOST_RIGID = 1e100, 1e-6
 SMALL_PART = 1e-3  # of its reach: a coordinate below this counts as of this size
 
 
@@ -113,10 +117,21 @@ def entries_of(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
     return None
 
 
+class Now(NamedTuple):
+    """Where the method is: complementarity, what the other conditions may cost, and the objective."""
+
+    gap: float
+    off: float
+    value: float
+
+
 class BandedMethod:
     """The iterations. ``zero`` tells where ``A w`` is to be 0, ``exact`` whether it is, and ``s`` are slopes."""
 
     now: Now
+    x: np.ndarray  # the iterate; w is the best one
+    u: np.ndarray  # A x
+    gradient: np.ndarray  # of the Lagrangian
 
     def __init__(self, problem: Problem, start: Point) -> None:
         self.problem = problem
@@ -132,57 +147,139 @@ class BandedMethod:
             return
         self.done[0] = 1.0
         self._begin()
-        least, ago = math.inf, 0
+        least, ago, best = math.inf, 0, self._point()
         for _ in range(MOST_ITERATIONS):
-            self.now = self.rows.iterate(self.saddle, self.E, self.W, self.now)
+            try:
+                self._iterate()
+            except np.linalg.LinAlgError:
+                if least < math.inf:
+                    break
+                raise
             estimate = (self.now.gap + self.now.off) / self._excess
             ago = 0 if estimate < PROGRESS * least else ago + 1
             if estimate < least:
-                least = estimate
-                self._keep()
+                least, best = estimate, self._point()
             at_floor = self.now.gap < FLOOR * self.now.off and least < SMALL
             if not CONVERGED < estimate < math.inf or ago > (AT_FLOOR if at_floor else PATIENCE):
                 break
-        self._end()
+        self._keep(*best)
         if least < SMALL:
-            self._fuse(max(least, CONVERGED))
+            with contextlib.suppress(np.linalg.LinAlgError):
+                self._fuse(max(least, CONVERGED))
 
     def _begin(self) -> None:
-        """The first iterate, w = 0."""
+        """The first iterate, x = 0."""
         problem, units, entries = self.problem, units_of(self.problem), entries_of(self.problem)
         assert entries is not None
         assert problem.bands is not None
-        self.rows, self.saddle = rows_of(problem, *entries), banded.saddle_of(problem.bands)
-        self.depth = units.depth or 1.0
+        kinked = loss_pieces(problem.loss, problem.rows.y[:0])
+        self.rows = KinkedRows(problem, *entries) if kinked else SmoothRows(problem, *entries)
+        self.saddle, self.sizes = Saddle(problem.A, problem.bands), abs(to_scipy(problem.A))
+        self.depth, self.curvature, self.least = units.depth or 1.0, units.curvature, SMALL_PART * units.reach_of_w
         mean = self.rows.first_gap * self.depth / (self.rows.ends + 2.0 * problem.m)
-        self.E = edges_of(limits_of(problem), mean)
-        self.best = self.E[KEPT].copy()
-        self.W = steps.unknowns_of(problem.gamma, SMALL_PART * units.reach_of_w, units.curvature)
+        self.edges, self.damping = Edges(limits_of(problem), mean), 0.0
         self.rows.start(mean, units)
-        self.now = self.rows.stay(self.saddle, self.E, self.W)
+        self.x, self.dw = np.zeros((2, problem.d))
+        self.now = self._follow(self.rows.move(0.0) + 2.0 * problem.m * mean)
 
     @property
     def _excess(self) -> float:
         """The objective above the least possible loss, which the gap is relative to."""
         return max(self.now.value - self.problem.least_loss, TINY * self.depth)
 
-    def _keep(self) -> None:
-        self.w[:], self.best[:], self.s[:] = self.W[steps.VALUE], self.E[KEPT], self.rows.entries.slopes
+    def _point(self) -> tuple[Now, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What `_keep` takes; a step makes new arrays."""
+        edges = self.edges
+        return self.now, self.x, edges.t, edges.push, edges.room, self.rows.slopes
 
-    def _end(self) -> None:
-        """Compute the result from the best iterate."""
-        weight = self.rows.entries.weight
-        np.negative(self.best[T], out=self.theta)
-        np.divide(self.s, weight, out=self.s, where=weight > 0.0)
-        steps.find_zeros(self.saddle.A, self.best, self.w, self.zero)
+    def _keep(
+        self, now: Now, x: np.ndarray, t: np.ndarray, push: np.ndarray, room: np.ndarray, slopes: np.ndarray
+    ) -> None:
+        """Return to an iterate, and make it the result."""
+        edges, weight = self.edges, self.rows.weight
+        self.now, self.x, edges.t, edges.push, edges.room = now, x, t, push, room
+        self.w[:], self.theta[:] = x, -t
+        np.divide(slopes, weight, out=self.s, where=weight > 0.0)
+        self.zero[:] = edges.tends_to_zero(self.sizes @ np.abs(x))
+
+    # --- an iteration ------------------------------------------------------------------------------------------------
+
+    def _iterate(self) -> None:
+        """Predictor and corrector, with one factorisation, and a step."""
+        if not self._direct():
+            self.saddle.is_whole = True
+            self._direct()
+        most = min(1.0, steps.TO_BOUNDARY * self.most)
+        length = self.rows.safe_length(self.now.gap, most)
+        self.damping = self.rows.damped(self.damping, length, most)
+        self.x = self.x + length * self.dw
+        self.now = self._follow(self.edges.move(length) + self.rows.move(length))
+
+    def _direct(self) -> bool:
+        """Newton's direction, and ``most``, the length of the step to the boundary; whether it is accurate enough.
+
+        Where it is not, neither is that of the predictor, on whose products it depends.
+        """
+        rows, edges, saddle, gap = self.rows, self.edges, self.saddle, self.now.gap
+        curved, pull = rows.assemble(0.0)
+        saddle.factor(rows.back(rows.entry * curved) + self._ridge, edges.stiffness())
+        dw, dt = saddle.solve(-self.gradient - rows.back(pull), -self.u)
+        length = min(1.0, edges.predict(dt), rows.turn(dw, 0.0))
+        after = edges.after(length) + rows.after(length)
+        mean = steps.sum_aimed_at(gap, after, length, self.now.off) / (rows.ends + 2.0 * self.problem.m)
+        _, pull = rows.assemble(mean)
+        self.dw, dt, is_accurate = self._refined(-self.gradient - rows.back(pull), edges.aim(mean) - self.u)
+        self.most = min(edges.correct(dt), rows.turn(self.dw, mean))
+        return is_accurate
+
+    @property
+    def _ridge(self) -> np.ndarray:
+        return self.problem.gamma + self.damping * self.curvature
+
+    def _refined(self, f: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The solution, with corrections until rounding errors cost little; whether that is reached."""
+        saddle, enough = self.saddle, REFINED * self.now.gap
+        dw, dt = saddle.solve(f, g)
+        for attempt in range(REFINEMENTS + 1):
+            left = f - saddle.H * dw - saddle.back(dt), g + saddle.J * dt - saddle.along(dw)
+            off = self._cost(left[0]) + float(self.edges.limit @ np.abs(left[1]))
+            if off <= enough:
+                return dw, dt, True
+            if attempt == REFINEMENTS or not off < math.inf:
+                break
+            more = saddle.solve(*left)
+            dw, dt = dw + more[0], dt + more[1]
+        return dw, dt, saddle.is_whole  # there is no better way
+
+    def _cost(self, residual: np.ndarray) -> float:
+        """Bound the cost of a residual in the dual value."""
+        return steps.cost_of_residual(residual, self.x, self.least, self.problem.gamma)
+
+    def _follow(self, gap: float) -> Now:
+        """All that follows from x and t. ``A x`` follows from x, so that no errors add up."""
+        x, gamma, edges = self.x, self.problem.gamma, self.edges
+        off = self.rows.follow(x)
+        self.u = self.saddle.along(x)
+        self.gradient = gamma * x + self.saddle.back(edges.t) + self.rows.back(self.rows.slopes)
+        value = self.rows.value() + 0.5 * float(gamma @ x**2) + float(edges.limit @ np.abs(self.u))
+        return Now(gap, off + edges.cost(self.u) + self._cost(self.gradient), value)
+
+    # --- the end -----------------------------------------------------------------------------------------------------
 
     def _fuse(self, part: float) -> None:
-        """Make ``A w`` 0 up to rounding where it is to be 0, unless that costs more than about the gap."""
-        before = self._excess
-        steps.fuse(self.saddle, self.E, self.W, self.zero)
-        self.now = self.rows.stay(self.saddle, self.E, self.W)
+        """Make ``A w`` 0 up to rounding where it is to be 0, unless that costs more than about the gap.
+
+        The nearest such w in the metric H is found with the factor for rigid edges; repetition leaves nothing but
+        rounding errors.
+        """
+        before, saddle, zero = self._excess, self.saddle, self.zero
+        saddle.factor(saddle.H, np.where(zero, ALMOST_RIGID * saddle.J, NO_WEIGHT))
+        for _ in range(REFINEMENTS):
+            u = saddle.along(self.x)
+            self.x = self.x + saddle.solve(np.zeros_like(self.x), np.where(zero, -u, 0.0))[0]
+        self.now = self._follow(self.now.gap)
         if self._excess <= (1.0 + 2.0 * part) * before:
-            self.w[:], self.exact[0] = self.W[steps.VALUE], 1.0
+            self.w[:], self.exact[0] = self.x, 1.0
 
 
 class BandedRun(DirectRun):

@@ -20,7 +20,7 @@ from ..certificates.trace import Certificate
 from ..problem import Problem
 from .work import Work
 
-__all__ = ["Monitor", "NamedState", "Point", "Run", "Slopes", "Solver", "beyond", "check_fits"]
+__all__ = ["Monitor", "NamedState", "Point", "Run", "Slopes", "Solver", "Unfit", "beyond", "check_fits", "fits"]
 
 NamedState = Mapping[str, np.ndarray | int | float]  # a saved run: each array and number under its name
 Slopes = Any  # an array for rows in memory, else a function of a block and of what the run remembers with it
@@ -61,6 +61,17 @@ class Monitor(NamedTuple):
     primal_residual: float | None = None
 
 
+class Unfit(TypeError, ValueError):
+    """A solver cannot be used for a problem; the message says why, and what to use instead.
+
+    Examples
+    --------
+    >>> from adasadmm.solvers import Unfit
+    >>> issubclass(Unfit, TypeError) and issubclass(Unfit, ValueError)
+    True
+    """
+
+
 class Solver(ABC):
     """The settings of a method, and facts about it. Subclasses are frozen dataclasses.
 
@@ -74,11 +85,14 @@ class Solver(ABC):
     takes_any_B : bool
         The constraint may have any B; otherwise B must be -I.
     knows_gap : bool
-        The run has a dual point that converges with it: ``tol`` is 1e-3 unless given, and every result is certified.
+        The run has a dual point that converges with it: ``tol`` is 1e-6 unless given, and every result is certified.
     takes_vector_losses : bool
         The loss of a row may take several predictions (`losses.width`).
     exact_v : bool
         ``v`` is the prox at the returned point, so its zeros tell which rows of ``A w = b`` hold exactly.
+    pattern_lags : bool
+        Near the optimum the gap falls so fast that the zeros of v are not yet those of the optimum when it reaches
+        ``tol``. One more iteration shows them.
     solves_at_once : bool
         Its first iteration ends at the solution.
     extrapolates : bool
@@ -109,6 +123,7 @@ class Solver(ABC):
     takes_vector_losses: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = False
     exact_v: ClassVar[bool] = False
+    pattern_lags: ClassVar[bool] = False
     solves_at_once: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = False
     narrows: ClassVar[bool] = False
@@ -128,7 +143,7 @@ class Solver(ABC):
         """
 
     def check(self, problem: Problem) -> None:  # noqa: B027
-        """Raise ``TypeError`` or ``ValueError`` before any work if the method cannot be used for a problem."""
+        """Raise `Unfit` before any work if the method cannot be used for a problem."""
 
     def foresee(self, problem: Problem, strengths: Sequence[float]) -> None:  # noqa: B027
         """Learn all strengths of a path, of which this is the first problem, before it begins.
@@ -154,6 +169,8 @@ class Run(ABC):
         Rows visited so far, or iterations for a solver that uses all rows; counted by `solve`.
     seconds : float
         Time spent in `advance`, and waiting for rows; counted by `solve`.
+    from_file : bool
+        It was read from a file that is not trusted, and must be compared with a new run before it continues.
 
     Examples
     --------
@@ -174,6 +191,7 @@ class Run(ABC):
     batch_size: int = 1
     done: int = 0
     seconds: float = 0.0
+    from_file: bool = False
 
     @abstractmethod
     def advance(self, work: Work) -> None:
@@ -230,8 +248,16 @@ class Run(ABC):
         """A copy that continues independently.
 
         On the same rows with another penalty or ridge, the iterates are kept and what depends on the penalty is not;
-        on other rows the run starts from this point. ``None`` gives a copy without rows, to be forked again later.
+        on other rows, or with another loss, the run starts from this point. ``None`` gives a copy without rows, to be
+        forked again later.
         """
+
+    def doubt(self) -> str:
+        """Why the answer may be poor although the run did all its work, and what to do; empty if nothing is known.
+
+        It is called after the run, and may read the rows.
+        """
+        return ""
 
     def extrapolate(self, last: Run, before: Run, times: float) -> None:  # noqa: B027
         """Move the iterates to ``last + times (last - before)``, from those of two runs of the same solver.
@@ -254,7 +280,7 @@ def beyond(last: np.ndarray, before: np.ndarray, times: float) -> np.ndarray:
 
 
 def check_fits(solver: Solver, problem: Problem) -> None:
-    """Raise before any work if a solver cannot be used for a problem.
+    """Raise `Unfit` before any work if a solver cannot be used for a problem.
 
     Examples
     --------
@@ -267,19 +293,26 @@ def check_fits(solver: Solver, problem: Problem) -> None:
         raise TypeError(f"solver must be a solver of adasadmm, such as AdaSADMM() or ALM(), got {solver!r}")
     name = type(solver).__name__
     if problem.source is not None and not solver.takes_streams:
-        raise ValueError(f"{name} needs its rows in memory; from a source use a solver such as AdaSADMM(), or ADMM()")
+        raise Unfit(f"{name} needs its rows in memory; from a source use a solver such as AdaSADMM(), or ADMM()")
     if problem.B is not None and not solver.takes_any_B:
-        raise ValueError(f"{name}() needs B = None, which means -I; use ADMM()")
+        raise Unfit(f"{name}() needs B = None, which means -I; use ADMM()")
     if losses.width(problem.loss) > 1 and not solver.takes_vector_losses:
         loss = type(unwrapped(problem.loss)).__name__
-        raise TypeError(
-            f"{name} takes losses of one prediction, got {loss}; use ADMM(), ProximalNewton() or AdaSADMM()"
-        )
+        raise Unfit(f"{name} takes losses of one prediction, got {loss}; use ADMM(), ProximalNewton() or AdaSADMM()")
     for function in solver.loss_functions:
         if not is_registered(getattr(losses, function), problem.loss):
             kind, function = type(unwrapped(problem.loss)), f"losses.{function}"
             loss = kind.__name__
             register = f"register one with @adasadmm.{function}.register({loss}), or "
             remedy = f"{'' if kind in losses.BUILT_IN else register}use {solver.alternative}"
-            raise TypeError(f"{name} needs {function} for {loss}, which has none; {remedy}")
+            raise Unfit(f"{name} needs {function} for {loss}, which has none; {remedy}")
     solver.check(problem)
+
+
+def fits(solver: Solver, problem: Problem) -> bool:
+    """Whether a solver can be used for a problem."""
+    try:
+        check_fits(solver, problem)
+    except Unfit:
+        return False
+    return True

@@ -12,6 +12,7 @@ of groups are no box terms, but second-order cones (`cone_terms`).
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ from ..problem import Problem
 from .cone_terms import NO_CONES, Cones, joined
 
 __all__ = ["Piece", "Shape", "Terms", "curvature_of", "loss_pieces", "penalty_pieces", "terms_of", "terms_of_loss"]
+
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # the fields of some `Terms`
 
 
 class Piece(NamedTuple):
@@ -46,7 +49,8 @@ class Shape(NamedTuple):
     norms: Cones = NO_CONES
 
 
-class Terms(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Terms:
     """All box terms of a problem, and its cones. Rows of A are counted after the rows of X.
 
     ``share`` is the share of a term in the complementarity that a step aims at. That of a row of X grows with its
@@ -60,6 +64,34 @@ class Terms(NamedTuple):
     flex: np.ndarray
     share: np.ndarray
     cones: Cones
+
+    @functools.cached_property
+    def place(self) -> slice | np.ndarray:
+        """The rows of the terms, as a slice if these are all rows of a range, one after the other."""
+        first, number = int(self.row[0]) if len(self.row) else 0, len(self.row)
+        in_order = np.array_equal(self.row, np.arange(first, first + number))
+        return slice(first, first + number) if in_order else self.row
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """The entry of each term's row."""
+        return rows[self.place]
+
+    def add(self, values: np.ndarray, rows: np.ndarray) -> None:
+        """Add a value for each term to the entry of its row."""
+        if isinstance(self.place, slice):
+            rows[self.place] += values
+        else:
+            rows += np.bincount(self.row, values, len(rows))
+
+    @functools.cached_property
+    def ends(self) -> np.ndarray:
+        """Which terms have a finite high end, and which a finite low end."""
+        return np.isfinite([self.high, self.low])
+
+    @functools.cached_property
+    def shares(self) -> np.ndarray:
+        """The share of each end; 0 if it is infinite."""
+        return self.share * self.ends
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------
@@ -170,20 +202,27 @@ def terms_of(problem: Problem) -> Terms:
         shape = penalty_pieces(part)
         assert shape is not None
         found += [_placed(piece, problem.n + rows) for piece in shape.pieces]
-        cones = shape.norms._replace(row=problem.n + rows[shape.norms.row])
+        cones = dataclasses.replace(shape.norms, row=problem.n + rows[shape.norms.row])
         single = cones.sizes == 1  # as in the L1 norm
         limit = cones.radius[single]
         found.append(_placed(Piece(-limit, limit), cones.row[cones.starts[:-1][single]]))
         norms.append(cones.taken((cones.sizes > 1) & (cones.radius > 0.0)))
-    return Terms._make([*(np.concatenate(columns) for columns in zip(*found, strict=True)), joined(norms)])
+    return Terms(*_joined(found), joined(norms))
 
 
 def terms_of_loss(problem: Problem) -> Terms:
     """The box terms of a problem's loss alone."""
     found = _columns_of_loss(problem)
-    if not found:
-        return Terms._make([np.empty(0, np.int64), *np.empty((5, 0)), NO_CONES])
-    return Terms._make([*(np.concatenate(columns) for columns in zip(*found, strict=True)), NO_CONES])
+    return Terms(*_joined(found), NO_CONES)
+
+
+def _joined(found: list[Columns]) -> Columns:
+    """The columns of all terms."""
+    nothing = np.empty(0)
+    row, low, high, kink, flex, share = (
+        np.concatenate(columns) for columns in zip((nothing.astype(np.int64), *[nothing] * 5), *found, strict=True)
+    )
+    return row, low, high, kink, flex, share
 
 
 def curvature_of(problem: Problem) -> np.ndarray:
@@ -196,12 +235,12 @@ def curvature_of(problem: Problem) -> np.ndarray:
     return found
 
 
-def _columns_of_loss(problem: Problem) -> list[list[np.ndarray]]:
+def _columns_of_loss(problem: Problem) -> list[Columns]:
     weight, total = problem.rows.c / problem.n, float(problem.d + problem.m)  # no number of rows: see `Terms.share`
     return [_weighted(piece, weight, total) for piece in loss_pieces(problem.loss, problem.rows.y)]
 
 
-def _weighted(piece: Piece, weight: np.ndarray, total: float) -> list[np.ndarray]:
+def _weighted(piece: Piece, weight: np.ndarray, total: float) -> Columns:
     """A piece of the loss: t is in units of the weighted loss, and the shares have this sum over all rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (np.where(weight > 0.0, weight * end, 0.0) for end in (piece.low, piece.high))
@@ -209,8 +248,9 @@ def _weighted(piece: Piece, weight: np.ndarray, total: float) -> list[np.ndarray
     return _placed(Piece(low, high, piece.kink, flex), np.arange(len(weight)), total * weight)
 
 
-def _placed(piece: Piece, rows: np.ndarray, share: np.ndarray | float = 1.0) -> list[np.ndarray]:
+def _placed(piece: Piece, rows: np.ndarray, share: np.ndarray | float = 1.0) -> Columns:
     """The columns of `Terms` of a piece, without rows that have no term."""
     fields = [np.broadcast_to(np.asarray(field, dtype=float), rows.shape) for field in (*piece, share)]
     kept = fields[0] < fields[1]
-    return [rows[kept].astype(np.int64), *(field[kept] for field in fields)]
+    low, high, kink, flex, share = (field[kept] for field in fields)
+    return rows[kept].astype(np.int64), low, high, kink, flex, share

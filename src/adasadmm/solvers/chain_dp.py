@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import compiled, is_registered, unwrapped
+from .._core.jit import is_registered, unwrapped
 from ..linalg.chain import fused_chain
 from ..linalg.chain_path import expanded, pieces_along
 from ..linalg.chain_pieces import fused_pieces, pieces_multipliers
@@ -25,7 +25,18 @@ from ..linalg.matrices import WithIntercept
 from ..linalg.paths import Paths
 from ..problem import Problem
 from .base import Point, Run, Solver
-from .direct import DirectRun, Nodes, limits_of, nodes_of, pieces_of, quadratic, refuse, second_order, why_not
+from .direct import (
+    DirectRun,
+    Nodes,
+    limits_of,
+    nodes_of,
+    pieces_of,
+    quadratic,
+    refuse,
+    second_order,
+    value_of_nodes,
+    why_not,
+)
 
 __all__ = ["ChainDP"]
 
@@ -211,9 +222,7 @@ class ChainMethod:
         problem = self.problem
         if self.chain.is_even and problem.is_plain:
             return float(problem.rows.c[0]) / problem.n, problem.rows.y, problem.penalty.nu
-        h, t = np.empty((2, len(self.nodes.x)))
-        quadratic(self.nodes, shift, h, t)
-        return h, t, self.chain.edges
+        return *quadratic(self.nodes, shift), self.chain.edges
 
 
 def _in_order(nodes: Nodes, paths: Paths, has_intercept: bool) -> Nodes:
@@ -238,13 +247,13 @@ def _is_redundant(nodes: Nodes) -> bool:
 
 def newton(nodes: Nodes, shift: float, edges: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The minimiser for smooth losses by a proximal Newton method, and the multipliers of the edges."""
-    w, (g, h, t) = start.copy(), np.empty((3, len(start)))
+    w = start.copy()
     value = chain_value(nodes, shift, edges, w)
     if not math.isfinite(value):
         w[:] = 0.0
         value = chain_value(nodes, shift, edges, w)
     for _ in range(MOST_STEPS):
-        second_order(nodes, shift, w, g, h, t)
+        g, h, t = second_order(nodes, shift, w)
         following, multipliers = fused_chain(h, t, edges)
         descent = chain_descent(g, h, edges, w, following)
         if descent <= CONVERGED * abs(value):
@@ -265,29 +274,15 @@ def newton(nodes: Nodes, shift: float, edges: np.ndarray, start: np.ndarray) -> 
     return w, multipliers
 
 
-@compiled
-def chain_value(nodes, shift, edges, w):
+def chain_value(nodes: Nodes, shift: float, edges: np.ndarray, w: np.ndarray) -> float:
     """The objective."""
-    total = 0.0
-    for i in range(len(w)):
-        total += 0.5 * nodes.gamma[i] * w[i] * w[i]
-        if nodes.rate[i] > 0.0:
-            total += nodes.rate[i] * losses.value(nodes.loss, nodes.x[i] * w[i] + shift, nodes.y[i])
-        if i > 0:
-            total += edges[i - 1] * abs(w[i] - w[i - 1])
-    return total
+    return value_of_nodes(nodes, shift, w) + float(edges @ np.abs(np.diff(w)))
 
 
-@compiled
-def chain_descent(g, h, edges, w, following):
+def chain_descent(g: np.ndarray, h: np.ndarray, edges: np.ndarray, w: np.ndarray, following: np.ndarray) -> float:
     """How far the model of the objective falls from w to the following point."""
-    total = 0.0
-    for i in range(len(w)):
-        step = following[i] - w[i]
-        total -= step * (g[i] + 0.5 * h[i] * step)
-        if i > 0:
-            total += edges[i - 1] * (abs(w[i] - w[i - 1]) - abs(following[i] - following[i - 1]))
-    return total
+    step = following - w
+    return float(edges @ (np.abs(np.diff(w)) - np.abs(np.diff(following))) - step @ (g + 0.5 * h * step))
 
 
 # --- the intercept ---------------------------------------------------------------------------------------------------
@@ -331,17 +326,12 @@ def _intercept(nodes: Nodes, solve: Callable[[float], tuple[np.ndarray, np.ndarr
     return low if abs(force_low) <= abs(force_high) else high
 
 
-@compiled
-def shift_force(nodes, w, multipliers):
+def shift_force(nodes: Nodes, w: np.ndarray, multipliers: np.ndarray) -> tuple[float, float]:
     """The derivative of the losses in the intercept, and the sum of the sizes of its terms.
 
     The slope of each loss is the one that balances multipliers and ridge: at a kink, w alone does not tell.
     """
-    total, size, n = 0.0, 0.0, len(w)
-    for i in range(n):
-        if nodes.rate[i] * nodes.x[i] != 0.0:
-            force = (multipliers[i] if i < n - 1 else 0.0) - (multipliers[i - 1] if i > 0 else 0.0)
-            term = (force - nodes.gamma[i] * w[i]) / nodes.x[i]
-            total += term
-            size += abs(term)
-    return total, size
+    used = nodes.rate * nodes.x != 0.0
+    force = np.diff(multipliers, prepend=0.0, append=0.0) - nodes.gamma * w
+    terms = force[used] / nodes.x[used]
+    return float(np.sum(terms)), float(np.sum(np.abs(terms)))

@@ -23,13 +23,13 @@ Mathematical Programming 95, 2003.
 
 from __future__ import annotations
 
-import math
+import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from .._core.jit import compiled, inlined
 from ..linalg.coupling import Groups
 
 __all__ = ["NO_CONES", "ConeStep", "ConeVariables", "Cones", "joined"]
@@ -38,21 +38,38 @@ SURE = 1e3  # relative to its first value, s is at most this multiple of its dis
 LEAST = 1e-5  # of the last determinant: a step to the boundary leaves more, so that a smaller one is rounding error
 
 
-class Cones(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Cones:
     """Groups of rows, one after the other, and the radius of each group. Rows of A are counted after those of X."""
 
     row: np.ndarray
     starts: np.ndarray
     radius: np.ndarray
 
+    def __bool__(self) -> bool:
+        return len(self.radius) > 0
+
     @property
     def sizes(self) -> np.ndarray:
         return np.diff(self.starts)
+
+    @functools.cached_property
+    def group(self) -> np.ndarray:
+        """The group of each row."""
+        return np.repeat(np.arange(len(self.radius)), self.sizes)
 
     def taken(self, chosen: np.ndarray) -> Cones:
         """The groups where a mask is true."""
         row, starts = Groups(self.row, self.starts).taken(chosen)
         return Cones(row, starts, self.radius[chosen])
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """The value of each row's group."""
+        return values.take(self.group)
+
+    def dot(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """The inner product of two vectors in each group; no group may be empty."""
+        return np.add.reduceat(a * b, self.starts[:-1])
 
 
 NO_CONES = Cones(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0))
@@ -88,7 +105,8 @@ class ConeVariables(NamedTuple):
         return cls._make([*of_members, *of_groups, np.zeros(groups, bool)])
 
 
-class ConeStep(NamedTuple):
+@dataclasses.dataclass
+class ConeStep:
     """The scaling of each group, the inverse of J as ``diag(D) - bend bend'``, and the direction (dt, ds).
 
     ``h`` holds tails, and ``h_head`` heads; ``product`` and ``product_head`` what the corrector subtracts from them.
@@ -117,179 +135,135 @@ class ConeStep(NamedTuple):
     @classmethod
     def zeros(cls, cones: Cones) -> ConeStep:
         members, groups = len(cones.row), len(cones.radius)
-        return cls._make([*np.zeros((10, members)), *np.zeros((7, groups))])
+        return cls(*np.zeros((10, members)), *np.zeros((7, groups)))
 
 
-@inlined
-def start_cones(cones: Cones, x: ConeVariables, mean):
+def start(cones: Cones, x: ConeVariables, mean: float) -> None:
     """t = 0, and s on the central path."""
-    for g in range(len(cones.radius)):
-        x.head[g] = x.first[g] = 2.0 * mean / cones.radius[g]
-        x.det_z[g], x.det_s[g] = cones.radius[g] ** 2, x.head[g] ** 2
+    x.head[:] = x.first[:] = 2.0 * mean / cones.radius
+    x.det_z[:], x.det_s[:] = cones.radius**2, x.head**2
 
 
-@inlined
-def dot(a, b, begin, end):
-    total = 0.0
-    for k in range(begin, end):
-        total += a[k] * b[k]
-    return total
+def scale(
+    cones: Cones, x: ConeVariables, step: ConeStep, soft: np.ndarray, weight: np.ndarray, bends: np.ndarray
+) -> None:
+    """The scaling and the inverse of J; add the latter to the weights and bends of the rows."""
+    root_s, root_z = np.sqrt(x.det_s), np.sqrt(x.det_z)
+    double = np.sqrt(2.0 + 2.0 * _products(cones, x) / (root_s * root_z))
+    step.w_head = (x.head / root_s + cones.radius / root_z) / double
+    step.w = x.tail * cones.spread(1.0 / (root_s * double)) + x.t * cones.spread(1.0 / (root_z * double))
+    step.eta2, step.soft = root_s / root_z, soft[cones.row]
+    step.D = 1.0 / (cones.spread(step.eta2) + step.soft)
+    Dw = step.D * step.w
+    step.size = 1.0 / (1.0 + 2.0 * step.eta2 * cones.dot(Dw, step.w))
+    step.bend = cones.spread(np.sqrt(2.0 * step.eta2 * step.size)) * Dw
+    weight[cones.row] += step.D
+    bends[cones.row] = step.bend
 
 
-@inlined
-def determinant(head, tail, begin, end):
-    size = math.sqrt(dot(tail, tail, begin, end))
-    return (head - size) * (head + size)
+def aim(cones: Cones, x: ConeVariables, u: np.ndarray, step: ConeStep, mean: float, pull: np.ndarray) -> None:
+    """G, for a step that aims at this mean complementarity; add the inverse of J times G to the pull of the rows."""
+    centre = 2.0 * mean / x.det_z
+    step.h_head = centre * cones.radius - step.product_head
+    step.h = cones.spread(centre) * x.t - step.product
+    step.G = u[cones.row] - step.h
+    pull[cones.row] += step.D * step.G - step.bend * cones.spread(cones.dot(step.bend, step.G))
 
 
-@inlined
-def product_of(cones: Cones, x: ConeVariables, g):
-    """``<s, z>``, which is at least the root of both determinants."""
-    found = x.head[g] * cones.radius[g] - dot(x.tail, x.t, cones.starts[g], cones.starts[g + 1])
-    return max(found, math.sqrt(x.det_s[g] * x.det_z[g]))
+def turn(cones: Cones, du: np.ndarray, step: ConeStep) -> None:
+    """The dt that belongs to a du."""
+    step.dt, step.J_dt, step.along = _dt_of(cones, du[cones.row] + step.G, step)
 
 
-@compiled
-def assemble_cones(cones: Cones, x: ConeVariables, u, step: ConeStep, mean, soft, weight, bends, pull):
-    """The scaling, G and the inverse of J; add these to the weights, bends and pulls of the rows."""
-    for g in range(len(cones.radius)):
-        begin, end = cones.starts[g], cones.starts[g + 1]
-        root_s, root_z = math.sqrt(x.det_s[g]), math.sqrt(x.det_z[g])
-        double = math.sqrt(2.0 + 2.0 * product_of(cones, x, g) / (root_s * root_z))
-        eta2, centre, total = root_s / root_z, 2.0 * mean / x.det_z[g], 0.0
-        step.w_head[g] = (x.head[g] / root_s + cones.radius[g] / root_z) / double
-        step.h_head[g] = centre * cones.radius[g] - step.product_head[g]
-        for k in range(begin, end):
-            row = cones.row[k]
-            step.w[k] = (x.tail[k] / root_s + x.t[k] / root_z) / double
-            step.h[k] = centre * x.t[k] - step.product[k]
-            step.G[k], step.soft[k] = u[row] - step.h[k], soft[row]
-            step.D[k] = 1.0 / (eta2 + soft[row])
-            total += step.D[k] * step.w[k] ** 2
-        step.eta2[g], step.size[g] = eta2, 1.0 / (1.0 + 2.0 * eta2 * total)
-        for k in range(begin, end):
-            step.bend[k] = math.sqrt(2.0 * eta2 * step.size[g]) * step.D[k] * step.w[k]
-        along = dot(step.bend, step.G, begin, end)
-        for k in range(begin, end):
-            row = cones.row[k]
-            weight[row] += step.D[k]
-            bends[row] = step.bend[k]
-            pull[row] += step.D[k] * step.G[k] - step.bend[k] * along
+def amend(cones: Cones, change: np.ndarray, step: ConeStep) -> None:
+    """Add to dt what belongs to a change of du."""
+    dt, J_dt, along = _dt_of(cones, change[cones.row], step)
+    step.dt, step.J_dt, step.along = step.dt + dt, step.J_dt + J_dt, step.along + along
 
 
-@compiled
-def turn_cones(cones: Cones, du, step: ConeStep, anew):
-    """The dt that belongs to a du; if not anew, add to dt what belongs to a change of du."""
-    if anew:
-        step.dt[:], step.J_dt[:], step.along[:] = 0.0, 0.0, 0.0
-    for g in range(len(cones.radius)):
-        begin, end, along = cones.starts[g], cones.starts[g + 1], 0.0
-        for k in range(begin, end):
-            rhs = du[cones.row[k]] + (step.G[k] if anew else 0.0)
-            along += step.size[g] * step.w[k] * step.D[k] * rhs
-        for k in range(begin, end):
-            rhs = du[cones.row[k]] + (step.G[k] if anew else 0.0)
-            dt = step.D[k] * (rhs - 2.0 * step.eta2[g] * step.w[k] * along)
-            step.dt[k] += dt
-            step.J_dt[k] += rhs - step.soft[k] * dt
-        step.along[g] += along
+def _dt_of(cones: Cones, rhs: np.ndarray, step: ConeStep) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The solution of ``(J + soft) dt = rhs``, J times it, and its inner product with w."""
+    along = step.size * cones.dot(step.w, step.D * rhs)
+    dt = step.D * (rhs - step.w * cones.spread(2.0 * step.eta2 * along))
+    return dt, rhs - step.soft * dt, along
 
 
-@inlined
-def root_of(square, half, constant):
-    """The least positive root of ``square a^2 + 2 half a + constant`` for a positive constant; infinite if none."""
-    inner = half * half - square * constant
-    if inner < 0.0:
-        return math.inf
-    below = math.sqrt(inner) - half
-    return constant / below if below > 0.0 else math.inf
-
-
-@compiled
-def direct_cones(cones: Cones, x: ConeVariables, step: ConeStep):
+def direct(cones: Cones, x: ConeVariables, step: ConeStep) -> float:
     """The ds that belongs to dt; returns the length of the step to the boundary."""
-    most = math.inf
-    for g in range(len(cones.radius)):
-        begin, end = cones.starts[g], cones.starts[g + 1]
-        step.dhead[g] = step.h_head[g] - x.head[g] + 2.0 * step.eta2[g] * step.w_head[g] * step.along[g]
-        for k in range(begin, end):
-            step.dtail[k] = step.h[k] - x.tail[k] + step.J_dt[k]
-        half = dot(x.t, step.dt, begin, end)
-        most = min(most, root_of(-dot(step.dt, step.dt, begin, end), -half, x.det_z[g]))
-        square = step.dhead[g] ** 2 - dot(step.dtail, step.dtail, begin, end)
-        half = x.head[g] * step.dhead[g] - dot(x.tail, step.dtail, begin, end)
-        most = min(most, root_of(square, half, x.det_s[g]))
-    return most
+    step.dhead = step.h_head - x.head + 2.0 * step.eta2 * step.w_head * step.along
+    step.dtail = step.h - x.tail + step.J_dt
+    to_z = _roots(-cones.dot(step.dt, step.dt), -cones.dot(x.t, step.dt), x.det_z)
+    square = step.dhead**2 - cones.dot(step.dtail, step.dtail)
+    to_s = _roots(square, x.head * step.dhead - cones.dot(x.tail, step.dtail), x.det_s)
+    return float(min(to_z.min(), to_s.min()))
 
 
-@compiled
-def complementarity_of_cones(cones: Cones, x: ConeVariables, step: ConeStep, length):
-    """The sum of ``<s, z>`` after a step of this length; also the products of directions, for the corrector.
+def _roots(square: np.ndarray, half: np.ndarray, constant: np.ndarray) -> np.ndarray:
+    """The least positive roots of ``square a^2 + 2 half a + constant`` for positive constants; infinite if none."""
+    below = np.sqrt(half * half - square * constant) - half  # without a real root, this is nan
+    return np.where(below > 0.0, constant / below, np.inf)
+
+
+def complementarity(cones: Cones, x: ConeVariables, step: ConeStep, length: float) -> float:
+    """The sum of ``<s, z>`` after a step of this length."""
+    heads = (x.head + length * step.dhead) * cones.radius
+    tails = (x.tail + length * step.dtail) * (x.t + length * step.dt)
+    return float(heads.sum() - tails.sum())
+
+
+def multiply(cones: Cones, x: ConeVariables, step: ConeStep) -> None:
+    r"""The products of directions, for the corrector.
 
     With ``X = W dz``, the predictor has ``W^{-1} ds = -lambda - X``. So its product is ``-lambda o X - X o X``, and
-    what the corrector subtracts from h is ``-W X - W (lambda \\ (X o X))``.
+    what the corrector subtracts from h is ``-W X - W (lambda \ (X o X))``.
     """
-    total = 0.0
-    for g in range(len(cones.radius)):
-        begin, end, along, w_head = cones.starts[g], cones.starts[g + 1], step.along[g], step.w_head[g]
-        eta, det = math.sqrt(step.eta2[g]), math.sqrt(x.det_s[g] * x.det_z[g])
-        root_s, root_z = math.sqrt(x.det_s[g]), math.sqrt(x.det_z[g])
-        # lambda is root(det) times (middle, (of_s tail - of_z t)).
-        middle = math.sqrt(0.5 + 0.5 * product_of(cones, x, g) / det)
-        s_head, z_head = x.head[g] / root_s, cones.radius[g] / root_z
-        of_s = math.sqrt(det) * (middle + z_head) / (s_head + z_head + 2.0 * middle) / root_s
-        of_z = math.sqrt(det) * (middle + s_head) / (s_head + z_head + 2.0 * middle) / root_z
-        lambda_head, X_head = math.sqrt(det) * middle, -eta * along
-        squares, mixed = X_head * X_head, 0.0
-        total += (x.head[g] + length * step.dhead[g]) * cones.radius[g]
-        for k in range(begin, end):
-            total -= (x.tail[k] + length * step.dtail[k]) * (x.t[k] + length * step.dt[k])
-            X = -eta * (step.dt[k] + step.w[k] * along / (1.0 + w_head))
-            squares += X * X
-            step.product[k] = 2.0 * X_head * X  # of X o X
-            mixed += (of_s * x.tail[k] - of_z * x.t[k]) * step.product[k]
-        Y_head, of_Y = (lambda_head * squares - mixed) / det, 0.0  # of lambda \ (X o X)
-        for k in range(begin, end):
-            step.product[k] = (step.product[k] - Y_head * (of_s * x.tail[k] - of_z * x.t[k])) / lambda_head
-            of_Y += step.w[k] * step.product[k]
-        step.product_head[g] = 2.0 * step.eta2[g] * w_head * along - eta * (w_head * Y_head + of_Y)
-        for k in range(begin, end):
-            Y = eta * (step.product[k] + step.w[k] * (Y_head + of_Y / (1.0 + w_head)))
-            step.product[k] = step.J_dt[k] - Y
-    return total
+    w_head, along, eta = step.w_head, step.along, np.sqrt(step.eta2)
+    lambda_head, lambda_tail, det = _scaled_point(cones, x)
+    X_head, X = -eta * along, -cones.spread(eta) * (step.dt + step.w * cones.spread(along / (1.0 + w_head)))
+    XX_head, XX = X_head**2 + cones.dot(X, X), 2.0 * cones.spread(X_head) * X
+    # Y = lambda \ (X o X)
+    Y_head = (lambda_head * XX_head - cones.dot(lambda_tail, XX)) / det
+    Y = (XX - cones.spread(Y_head) * lambda_tail) / cones.spread(lambda_head)
+    of_Y = cones.dot(step.w, Y)
+    step.product_head = 2.0 * step.eta2 * w_head * along - eta * (w_head * Y_head + of_Y)
+    step.product = step.J_dt - cones.spread(eta) * (Y + step.w * cones.spread(Y_head + of_Y / (1.0 + w_head)))
 
 
-@compiled
-def cost_of_gaps_of_cones(cones: Cones, x: ConeVariables, u):
+def _scaled_point(cones: Cones, x: ConeVariables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``lambda = W z``, head and tail, and its determinant."""
+    root_s, root_z, det = np.sqrt(x.det_s), np.sqrt(x.det_z), np.sqrt(x.det_s * x.det_z)
+    middle, s_head, z_head = np.sqrt(0.5 + 0.5 * _products(cones, x) / det), x.head / root_s, cones.radius / root_z
+    unit = np.sqrt(det) / (s_head + z_head + 2.0 * middle)
+    of_s, of_z = unit * (middle + z_head) / root_s, unit * (middle + s_head) / root_z
+    return np.sqrt(det) * middle, cones.spread(of_s) * x.tail - cones.spread(of_z) * x.t, det
+
+
+def cost_of_gaps(cones: Cones, x: ConeVariables, u: np.ndarray) -> float:
     """Bound the cost of the errors of u = tail in the primal value."""
-    total = 0.0
-    for g in range(len(cones.radius)):
-        square = 0.0
-        for k in range(cones.starts[g], cones.starts[g + 1]):
-            square += (u[cones.row[k]] - x.tail[k]) ** 2
-        total += cones.radius[g] * math.sqrt(square)
-    return total
+    error = u[cones.row] - x.tail
+    return float((cones.radius * np.sqrt(cones.dot(error, error))).sum())
 
 
-@compiled
-def move_cones(cones: Cones, x: ConeVariables, step: ConeStep, length):
+def move(cones: Cones, x: ConeVariables, step: ConeStep, length: float) -> float:
     """Take the step; returns the sum of ``<s, z>``.
 
     Towards the solution either s tends to 0 or the distance of t to the boundary does, and the ratio of the other to
     its value before the step tends to 1, as for box terms. A single step may centre the point, so the ratios to the
     first values count as well.
     """
-    total = 0.0
-    for g in range(len(cones.radius)):
-        begin, end, radius = cones.starts[g], cones.starts[g + 1], cones.radius[g]
-        head, room = x.head[g], radius - math.sqrt(dot(x.t, x.t, begin, end))
-        x.head[g] += length * step.dhead[g]
-        for k in range(begin, end):
-            x.t[k] += length * step.dt[k]
-            x.tail[k] += length * step.dtail[k]
-        x.det_z[g] = max(determinant(radius, x.t, begin, end), LEAST * x.det_z[g])
-        x.det_s[g] = max(determinant(x.head[g], x.tail, begin, end), LEAST * x.det_s[g])
-        left = radius - math.sqrt(dot(x.t, x.t, begin, end))
-        x.inside[g] = x.head[g] * room < left * head and x.head[g] * radius < SURE * left * x.first[g]
-        total += product_of(cones, x, g)
-    return total
+    radius, head = cones.radius, x.head.copy()
+    room = radius - np.sqrt(cones.dot(x.t, x.t))
+    x.head[:] += length * step.dhead
+    x.t[:] += length * step.dt
+    x.tail[:] += length * step.dtail
+    size_t, size_s = np.sqrt(cones.dot(x.t, x.t)), np.sqrt(cones.dot(x.tail, x.tail))
+    x.det_z[:] = np.maximum((radius - size_t) * (radius + size_t), LEAST * x.det_z)
+    x.det_s[:] = np.maximum((x.head - size_s) * (x.head + size_s), LEAST * x.det_s)
+    left = radius - size_t
+    x.inside[:] = (x.head * room < left * head) & (x.head * radius < SURE * left * x.first)
+    return float(_products(cones, x).sum())
+
+
+def _products(cones: Cones, x: ConeVariables) -> np.ndarray:
+    """``<s, z>``, which is at least the root of both determinants."""
+    return np.maximum(x.head * cones.radius - cones.dot(x.tail, x.t), np.sqrt(x.det_s * x.det_z))

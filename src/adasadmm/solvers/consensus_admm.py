@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .. import losses
-from .._core.jit import compiled, unwrapped
+from .. import losses, penalties
+from .._core.jit import unwrapped
 from .._core.machine import memory
 from ..certificates import BestDual, certify, duality
 from ..certificates.trace import Certificate
@@ -28,9 +28,8 @@ from ..linalg.matrices import CSR, differences
 from ..problem import Problem
 from ._checks import check_beta, check_relax
 from .admm import balanced_by
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit
 from .named_state import restore_attributes, saved_attributes
-from .newton import prox
 from .units import measured
 from .work import Iterations, Work
 
@@ -91,52 +90,18 @@ class ConsensusADMM(Solver):
 
     def check(self, problem: Problem) -> None:
         if differences(problem.A) is None or problem.b.any():
-            raise ValueError("ConsensusADMM() needs rows of A that are differences of two coefficients, and b = 0")
+            raise Unfit("ConsensusADMM() needs rows of A that are differences of two coefficients, and b = 0")
         if not isinstance(problem.rows.X, CSR):
-            raise ValueError("ConsensusADMM() needs a sparse X, whose rows fall into blocks of columns; use ALM()")
+            raise Unfit("ConsensusADMM() needs a sparse X, whose rows fall into blocks of columns; use ALM()")
         need, have = 16.0 * entries_of_inverses(problem.rows.X), memory()
         if need > 0.5 * have:
-            raise ValueError(
+            raise Unfit(
                 f"ConsensusADMM() would need {need / 2**30:.1f} GiB for the inverses of the blocks of X, this machine "
                 f"has {have / 2**30:.1f} GiB; use ALM()"
             )
 
     def begin(self, problem: Problem, start: Point) -> Run:
         return ConsensusRun(problem, self, start)
-
-
-@compiled
-def ends_of_edges(first, second, weight, w, difference, total):
-    """``a (w_i - w_j)`` and ``a (w_i + w_j)`` for each edge."""
-    for k in range(len(first)):
-        a, b = weight[k] * w[first[k]], weight[k] * w[second[k]]
-        difference[k], total[k] = a - b, a + b
-
-
-@compiled
-def relaxed_copies(edges, w, relax, copies, target):
-    """The means of the copies, and what the prox of their difference is taken at."""
-    (first, second, weight), (v, mean, dual) = edges, copies
-    for k in range(len(first)):
-        a, b = weight[k] * w[first[k]], weight[k] * w[second[k]]
-        target[k] = relax * (a - b) + (1.0 - relax) * v[k] + 2.0 * dual[k]
-        mean[k] = 0.5 * relax * (a + b) + (1.0 - relax) * mean[k]
-
-
-@compiled
-def pull_of_copies(edges, beta, copies, out):
-    """What the copies, ``mean + v/2`` and ``mean - v/2``, pull at w, less their duals; added to out."""
-    (first, second, weight), (v, mean, dual) = edges, copies
-    for k in range(len(first)):
-        half, scale = 0.5 * v[k] - dual[k], beta * weight[k]
-        out[first[k]] += scale * (mean[k] + half)
-        out[second[k]] += scale * (mean[k] - half)
-
-
-@compiled
-def prox_of_rows(loss, y, x, tau, out):
-    for i in range(len(y)):
-        out[i] = losses.prox(loss, x[i], tau, y[i])
 
 
 class ConsensusRun(Run):
@@ -172,14 +137,12 @@ class ConsensusRun(Run):
         self.y = -duality.slopes(problem, np.zeros(problem.n)) if self.squared else np.empty(0)
         self.best_dual = BestDual()
         self._factorise()
-        nothing = np.empty(0)  # compile outside the clock
-        prox_of_rows(problem.loss, problem.rows.y[:0], nothing, 1.0, nothing)
 
     def _ends(self) -> tuple[np.ndarray, np.ndarray]:
         """The differences, and the sums, of the coefficients at the two ends of each edge."""
-        difference, total = np.empty((2, self.problem.m))
-        ends_of_edges(*self.pairs, self.w, difference, total)
-        return difference, total
+        first, second, weight = self.pairs
+        one, other = weight * self.w[first], weight * self.w[second]
+        return one - other, one + other
 
     def _factorise(self) -> None:
         h = self.problem.gamma + self.beta * self.degree
@@ -201,8 +164,10 @@ class ConsensusRun(Run):
 
     def _argmin_w(self) -> None:
         wanted = self.y if self.squared else self.z - self.u
-        e = self.hold * self.w
-        pull_of_copies(self.pairs, self.beta, (self.v, self.mean, self.dual), e)
+        first, second, weight = self.pairs
+        half, scale, d = 0.5 * self.v - self.dual, self.beta * weight, len(self.w)
+        e = self.hold * self.w  # and what the copies, less their duals, pull at w
+        e += np.bincount(first, scale * (self.mean + half), d) + np.bincount(second, scale * (self.mean - half), d)
         self.w[:], self.Xw[:] = self.system.solve(e, self.beta_z / self.problem.n * self.problem.rows.c * wanted)
 
     def _split_rows(self) -> None:
@@ -212,14 +177,15 @@ class ConsensusRun(Run):
             self.u[:] = duality.slopes(self.problem, self.Xw)
             return
         target = self.solver.relax * self.Xw + (1.0 - self.solver.relax) * self.z + self.u
-        prox_of_rows(self.problem.loss, self.problem.rows.y, target, 1.0 / self.beta_z, self.z)
+        self.z[:] = losses.each(losses.prox, self.problem.loss, target, 1.0 / self.beta_z, self.problem.rows.y)
         self.u[:] = target - self.z
 
     def _split_edges(self) -> None:
         """The prox of the penalty at the difference of each pair of copies."""
-        target = np.empty_like(self.v)
-        relaxed_copies(self.pairs, self.w, self.solver.relax, (self.v, self.mean, self.dual), target)
-        prox(self.penalty, target, 2.0 / self.beta, self.v)
+        (difference, total), relax = self._ends(), self.solver.relax
+        target = relax * difference + (1.0 - relax) * self.v + 2.0 * self.dual
+        self.mean[:] = 0.5 * relax * total + (1.0 - relax) * self.mean
+        penalties.whole_prox(self.penalty, target, 2.0 / self.beta, self.v)
         np.subtract(target, self.v, out=self.dual)
         self.dual *= 0.5
 

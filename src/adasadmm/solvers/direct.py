@@ -21,7 +21,7 @@ from ..linalg.chain_pieces import Pieces
 from ..linalg.last_products import frozen, kept
 from ..linalg.matrices import WithIntercept, all_finite
 from ..problem import Problem
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit
 from .work import Iterations, Work
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "quadratic",
     "refuse",
     "second_order",
+    "value_of_nodes",
     "why_not",
 ]
 
@@ -78,9 +79,9 @@ def why_not(problem: Problem) -> str:
 
 
 def refuse(solver: Solver, reason: str) -> None:
-    """Raise ``ValueError`` if there is a reason why a solver cannot solve a problem."""
+    """Raise `Unfit` if there is a reason why a solver cannot solve a problem."""
     if reason:
-        raise ValueError(f"{solver} cannot solve this problem: {reason}; use ALM()")
+        raise Unfit(f"{solver} cannot solve this problem: {reason}; use ALM()")
 
 
 def limits_of(problem: Problem) -> np.ndarray:
@@ -91,29 +92,26 @@ def limits_of(problem: Problem) -> np.ndarray:
     return np.full(problem.p - isinstance(problem.penalty, penalties.ChainTV), nu)
 
 
-@compiled
-def quadratic(nodes, shift, h, t):
-    """The squared losses as ``h_i (w_i - t_i)^2 / 2``."""
-    for i in range(len(h)):
-        pull = nodes.rate[i] * nodes.x[i]
-        h[i] = pull * nodes.x[i] + nodes.gamma[i]
-        t[i] = pull * (nodes.y[i] - shift) / h[i] if h[i] > 0.0 else 0.0
+def quadratic(nodes: Nodes, shift: float) -> tuple[np.ndarray, np.ndarray]:
+    """The h and t with which the squared losses are ``h_i (w_i - t_i)^2 / 2``."""
+    pull = nodes.rate * nodes.x
+    h = pull * nodes.x + nodes.gamma
+    return h, np.divide(pull * (nodes.y - shift), h, out=np.zeros_like(h), where=h > 0.0)
 
 
-@compiled
-def second_order(nodes, shift, w, g, h, t):
-    """The gradient g of the losses and their second-order model at w, ``h_i (x - t_i)^2 / 2``."""
-    for i in range(len(w)):
-        g[i], h[i] = nodes.gamma[i] * w[i], nodes.gamma[i]
-        if nodes.rate[i] > 0.0:
-            z, pull = nodes.x[i] * w[i] + shift, nodes.rate[i] * nodes.x[i]
-            g[i] += pull * losses.slope(nodes.loss, z, nodes.y[i])
-            second = losses.second(nodes.loss, z, nodes.y[i])
-            h[i] += pull * nodes.x[i] * (second if second > 0.0 else nodes.flat)
-        if h[i] > 0.0:
-            t[i] = w[i] - g[i] / h[i]
-        else:
-            h[i], t[i] = 0.0, 0.0
+def second_order(nodes: Nodes, shift: float, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The gradient g of the losses, and the h and t of their second-order model at w, ``h_i (x - t_i)^2 / 2``."""
+    slopes, seconds = np.empty((2, len(w)))
+    losses.derivatives(nodes.loss, nodes.x * w + shift, nodes.y, nodes.rate, slopes, seconds)
+    seconds = np.where(seconds > 0.0, seconds, nodes.rate * nodes.flat)
+    g, h = nodes.gamma * w + nodes.x * slopes, nodes.gamma + nodes.x * nodes.x * seconds
+    return g, h, np.where(h > 0.0, w - np.divide(g, h, out=np.zeros_like(h), where=h > 0.0), 0.0)
+
+
+def value_of_nodes(nodes: Nodes, shift: float, w: np.ndarray) -> float:
+    """The losses and the ridge at w."""
+    of_losses = len(w) * losses.mean_value(nodes.loss, nodes.x * w + shift, nodes.y, nodes.rate)
+    return float(of_losses + 0.5 * (nodes.gamma * w) @ w)
 
 
 def pieces_of(nodes: Nodes, shift: float) -> Pieces:
@@ -146,12 +144,10 @@ def write_pieces(nodes, shift, out):
         out.level[i] += rate * x * (a * shift + b)
 
 
-@compiled
-def balance(nodes, w, s):
-    """From ``A'theta`` to the slope of each loss that, with the ridge, is in balance with it; 0 where there is none."""
-    for i in range(len(s)):
-        pull = nodes.rate[i] * nodes.x[i]
-        s[i] = (s[i] - nodes.gamma[i] * w[i]) / pull if pull != 0.0 else 0.0
+def in_balance(nodes: Nodes, w: np.ndarray, pull: np.ndarray) -> np.ndarray:
+    """The slope of each loss that, with the ridge, is in balance with ``A'theta``; 0 where there is none."""
+    of_slope = nodes.rate * nodes.x
+    return np.divide(pull - nodes.gamma * w[: len(pull)], of_slope, out=np.zeros_like(pull), where=of_slope != 0.0)
 
 
 # --- the run ---------------------------------------------------------------------------------------------------------
@@ -216,9 +212,8 @@ class DirectRun(Run):
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         """The slopes with which each node is in balance; at a kink of a loss, the slope at w alone would not tell."""
         n, theta = self.problem.n, self.method.theta
-        slopes = self.problem.last_A_transposed.of(theta)[:n].copy()
-        balance(nodes_of(self.problem), self.method.w, slopes)
-        return slopes, theta
+        pull = self.problem.last_A_transposed.of(theta)[:n]
+        return in_balance(nodes_of(self.problem), self.method.w, pull), theta
 
     def certify(self) -> Certificate:
         def compute() -> Certificate:
@@ -228,6 +223,7 @@ class DirectRun(Run):
                 loss, dual = problem.loss_at(w)[0], duality.dual_value(problem, w, *self.dual_point())
             else:
                 loss, dual = found.loss, Dual(found.dual, found.residual)
+            dual = duality.unless_unbounded(problem, dual)
             primal = loss + problem.ridge_value(w) + problem.penalty_value(problem.last_A_products.of(w))
             gap = duality.relative_gap(problem, primal, dual.value)
             return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)

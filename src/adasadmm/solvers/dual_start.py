@@ -1,7 +1,8 @@
 """The first iterations of the augmented Lagrangian method by dual coordinate ascent, where that is cheaper.
 
-For a loss with kinks, a pass over the rows costs a fraction of a Newton step, and the first passes gain as much. With
-each iteration fewer rows take part: the slopes of the others are at a bound, and would stay there.
+For a loss with kinks and many features, a pass over the rows costs a fraction of a Newton step, and the first passes
+gain as much. With each iteration fewer rows take part: the slopes of the others are at a bound, and would stay there.
+With few features Newton's method is as fast from the start, and compiles nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ TOGETHER = 16  # rows that a round over all rows visits one after the other, as 
 MOST_REACH = 30.0  # of a row's slope, in units of the range of the loss
 PREDICTED = 0.25  # relative gap up to which ascent is faster than Newton's method
 PARTS = (1.0, 0.5, 0.25, 0.125, 0.06, 0.03)  # of the way from the best point so far to another one
+LEAST_FEATURES = 300  # below this many a Newton step costs about as much as a pass of ascent
 MOST_COPIED = 2**23  # entries of X, since rows are copied
 TRIAL, FEW = 8, 0.3  # an eighth of the rows is visited to see whether few of them move
 
@@ -41,7 +43,7 @@ def is_cheap(problem: Problem, units: Units) -> bool:
     """
     if matrices.is_streamed(problem.rows.X) or not ascent.is_possible(problem):
         return False
-    if is_registered(losses.curvature, problem.loss):
+    if problem.d < LEAST_FEATURES or losses.is_smooth(problem.loss):
         return False
     if not all(is_registered(penalties.prox_at, part) for part, _ in penalties.parts_of(problem.penalty, problem.p)):
         return False

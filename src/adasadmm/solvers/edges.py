@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg.joined import unite
 from ..linalg.matrices import differences
 from ..problem import Problem
 from . import dual_ascent
@@ -27,6 +26,25 @@ class Edges(NamedTuple):
         """The forces of given multipliers, within their limits."""
         return np.clip(self.scale * theta, -self.limit, self.limit)
 
+    def multipliers(self, forces: np.ndarray) -> np.ndarray:
+        """The theta of each row of A."""
+        return np.divide(forces, self.scale, out=np.zeros_like(forces), where=self.scale != 0.0)
+
+    def steps(self, inverse: np.ndarray) -> np.ndarray:
+        """The step of each edge, where ``inverse`` is 1/h."""
+        first, second, n = self.first, self.second, len(inverse)
+        size = inverse * (np.bincount(first, minlength=n) + np.bincount(second, minlength=n))
+        return 1.0 / (size[first] + size[second])
+
+    def variation(self, w: np.ndarray) -> float:
+        """``sum_k limit_k |w_i - w_j|``."""
+        return float(self.limit @ np.abs(w[self.first] - w[self.second]))
+
+    def below_limit(self, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes of each edge whose force is below its limit."""
+        below = np.abs(forces) < self.limit
+        return self.first[below], self.second[below]
+
 
 def edges_of(problem: Problem) -> Edges | None:
     """The edges that the rows of A describe; None if a row is no difference."""
@@ -39,28 +57,12 @@ def edges_of(problem: Problem) -> Edges | None:
     return Edges(first.astype(np.int64), second.astype(np.int64), np.abs(weight) * limits_of(problem), weight)
 
 
-@dual_ascent.multipliers.register(Edges)
-def _multipliers(edges, forces):
-    return np.divide(forces, edges.scale, out=np.zeros_like(forces), where=edges.scale != 0.0)
-
-
 @dual_ascent.pull.register(Edges)
 def _pull(edges, forces, out):
     out[:] = 0.0
     for k in range(len(forces)):
         out[edges.first[k]] += forces[k]
         out[edges.second[k]] -= forces[k]
-
-
-@dual_ascent.measure_steps.register(Edges)
-def _measure_steps(edges, inverse, step):
-    size = np.zeros(len(inverse))
-    for k in range(len(step)):
-        i, j = edges.first[k], edges.second[k]
-        size[i] += inverse[i]
-        size[j] += inverse[j]
-    for k in range(len(step)):
-        step[k] = 1.0 / (size[edges.first[k]] + size[edges.second[k]])
 
 
 @dual_ascent.climb.register(Edges)
@@ -73,18 +75,3 @@ def _climb(edges, step, w, ahead, forces, factor):
         forces[k] = force
         ahead[k] = force + factor * (force - before)
     return downhill
-
-
-@dual_ascent.variation.register(Edges)
-def _variation(edges, w):
-    total = 0.0
-    for k in range(len(edges.limit)):
-        total += edges.limit[k] * abs(w[edges.first[k]] - w[edges.second[k]])
-    return total
-
-
-@dual_ascent.join.register(Edges)
-def _join(edges, forces, root):
-    for k in range(len(forces)):
-        if abs(forces[k]) < edges.limit[k]:
-            unite(root, edges.first[k], edges.second[k])

@@ -10,7 +10,6 @@ from ..linalg.cuts import cut_into_pieces
 from ..problem import Problem
 from .base import Point
 from .direct import nodes_of, pieces_of
-from .dual_ascent import multipliers
 from .edges import edges_of
 from .graph_nodes import has_missing, set_intercept
 
@@ -42,5 +41,5 @@ class CutMethod:
         assert edges is not None
         forces = edges.forces(self.theta)
         cut_into_pieces(pieces, edges, self.w[: self.problem.n], forces)
-        self.theta[:] = multipliers(edges, forces)
+        self.theta[:] = edges.multipliers(forces)
         self.done[0] = 1.0

@@ -13,20 +13,17 @@ import math
 import numpy as np
 
 from .. import losses
-from .._core.jit import compiled, is_registered, unwrapped
+from .._core.jit import is_registered, unwrapped
 from ..linalg.matrices import WithIntercept
 from ..problem import Problem
 from .base import Point
-from .direct import nodes_of, quadratic, second_order
-from .dual_ascent import Ascent, fused_clusters, model_value, multipliers, variation
+from .direct import Nodes, nodes_of, quadratic, second_order, value_of_nodes
+from .dual_ascent import Ascent, Graph, fused_clusters, model_value
 
 __all__ = ["GraphMethod", "has_missing", "set_intercept", "why_not_graph"]
 
-FEW_STEPS, MOST_STEPS, GROWTH = (
-    16,
-    512,
-    3,
-)  # steps between two candidates: at first, at most, and as a part of all steps so far
+FEW_STEPS, MOST_STEPS = 16, 512  # between two candidates
+GROWTH = 3  # their number grows with that of all steps so far, of which it is at most the third part
 FIRST_GOAL = 1e-3  # the relative gap at which the first iteration ends; further ones end at powers of ten below it
 MOST_ROUNDS = 24  # of steps on one model, or in one iteration
 INNER = 0.1  # a model is solved when its gap is this part of what the step gains
@@ -78,11 +75,10 @@ class GraphMethod:
         self.problem, self.nodes, self.inner, self.graph = problem, nodes_of(problem), inner, inner.graph
         self.w, self.theta = start.w.copy(), start.theta.copy()
         self.shift = set_intercept(problem, self.w)
-        self.g, self.h, self.t = np.empty((3, problem.n))
         self.dual = np.array([-math.inf])  # the best value of the model's dual function
         self.is_squared = isinstance(problem.loss, losses.Squared)
         if self.is_squared:
-            quadratic(self.nodes, self.shift, self.h, self.t)
+            self.h, self.t = quadratic(self.nodes, self.shift)
             inner.set(self.h, self.t)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -97,7 +93,7 @@ class GraphMethod:
             self._reach_next_goal()
         else:
             self._newton_step()
-        self.theta[:] = multipliers(self.graph, self.inner.forces)
+        self.theta[:] = self.graph.multipliers(self.inner.forces)
 
     def _round(self) -> tuple[np.ndarray, float]:
         """Some steps; then the fused candidate, and its value in the model."""
@@ -124,7 +120,7 @@ class GraphMethod:
     def _newton_step(self) -> None:
         """Minimise the second-order model, then search along the line to its minimiser."""
         w = self._coefficients
-        second_order(self.nodes, self.shift, w, self.g, self.h, self.t)
+        _, self.h, self.t = second_order(self.nodes, self.shift, w)
         self.inner.set(self.h, self.t)
         self.dual[0] = -math.inf
         best, before = w, model_value(self.graph, self.h, self.t, w)
@@ -147,12 +143,6 @@ class GraphMethod:
             length *= 0.5
 
 
-@compiled
-def graph_value(nodes, shift, graph, w):
+def graph_value(nodes: Nodes, shift: float, graph: Graph, w: np.ndarray) -> float:
     """The objective."""
-    total = variation(graph, w)
-    for i in range(len(w)):
-        total += 0.5 * nodes.gamma[i] * w[i] * w[i]
-        if nodes.rate[i] > 0.0:
-            total += nodes.rate[i] * losses.value(nodes.loss, nodes.x[i] * w[i] + shift, nodes.y[i])
-    return total
+    return graph.variation(w) + value_of_nodes(nodes, shift, w)

@@ -14,7 +14,7 @@ from ..linalg import matrices, products
 from ..linalg.systems import System
 from ..problem import Problem
 from . import newton
-from .newton import PROBE, TINY, RowTerms, prox
+from .newton import PROBE, TINY, RowTerms
 from .streamed_rows import StreamedRows
 from .units import Units
 
@@ -104,7 +104,7 @@ class InnerProblem:
         """The best v for a given A w, and the theta after it."""
         x = Aw - self.problem.b - self.theta / self.beta
         v = np.empty_like(x)
-        prox(self.penalty, x, 1.0 / self.beta, v)
+        penalties.whole_prox(self.penalty, x, 1.0 / self.beta, v)
         return v, -self.beta * (x - v)
 
     def _excess(self, gradient: np.ndarray) -> float:
@@ -164,7 +164,7 @@ class InnerProblem:
         off = x - self.v
         step = PROBE * (np.abs(x) + np.abs(off)) + TINY
         probed = np.empty_like(x)
-        prox(self.penalty, x + step, 1.0 / self.beta, probed)
+        penalties.whole_prox(self.penalty, x + step, 1.0 / self.beta, probed)
         curvature = np.where(self.separable, 1.0 - (probed - self.v) / step, off / np.where(x == 0.0, 1.0, x))
         curvature[(x == 0.0) & ~self.separable] = 1.0
         return np.where(curvature > PROBE, np.minimum(curvature, 1.0), 0.0)

@@ -20,10 +20,11 @@ from .._core.jit import is_registered, unwrapped
 from ..certificates import BestDual, certify
 from ..certificates.trace import Certificate
 from ..linalg import products
+from ..linalg.banded_system import BandedSystem
 from ..problem import Problem
 from . import ipm_steps as steps
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver
-from .box_terms import curvature_of, loss_pieces, penalty_pieces, terms_of
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit
+from .box_terms import Terms, curvature_of, loss_pieces, penalty_pieces, terms_of
 from .ipm_units import units_of
 from .named_state import restore_attributes, saved_attributes
 from .work import Iterations, Work
@@ -71,6 +72,7 @@ class IPM(Solver):
     takes_any_B: ClassVar[bool] = False
     knows_gap: ClassVar[bool] = True
     exact_v: ClassVar[bool] = True
+    pattern_lags: ClassVar[bool] = True
     default_epochs: ClassVar[float] = 100.0
     fit_epochs: ClassVar[int] = 100
     separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
@@ -79,14 +81,14 @@ class IPM(Solver):
         loss = type(unwrapped(problem.loss)).__name__
         pieces = loss_pieces.dispatch(type(unwrapped(problem.loss))) is not loss_pieces.dispatch(object)
         if not pieces and not is_registered(losses.second, problem.loss):
-            raise TypeError(
+            raise Unfit(
                 f"IPM needs losses.second for {loss}; register one with @adasadmm.losses.second.register({loss}), "
                 "or use ALM() or ADMM()"
             )
         sets = [] if problem.w_set is None else penalties.parts_of(problem.w_set, problem.d)
         for part, _ in (*penalties.parts_of(problem.penalty, problem.p), *sets):
             if penalty_pieces(part) is None:
-                raise TypeError(
+                raise Unfit(
                     "IPM takes the penalties L1, ElasticNet, GroupL2, L2Squared and Zero and the sets NonNegative and "
                     f"Box, got {type(part).__name__}; use ALM() or ADMM()"
                 )
@@ -103,11 +105,12 @@ class Smooth(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """A direction of w and of u, what it leaves of the residual, and the length to the boundary."""
+    """A direction of w and of u, what it leaves of the residual, what that costs, and the length to the boundary."""
 
     dw: np.ndarray
     du: np.ndarray
     left: np.ndarray
+    cost: float
     most: float
 
 
@@ -125,11 +128,15 @@ class InteriorPointRun(Run):
         self.terms, self.curvature = terms_of(problem), curvature_of(problem)
         self.smooth = not loss_pieces(problem.loss, problem.rows.y[:0])
         self.x, self.step = steps.Variables.zeros(self.terms), steps.Step.zeros(self.terms)
-        finite = np.isfinite(self.terms.low).astype(float) + np.isfinite(self.terms.high)
         # The number of finite ends, each with its share; a cone counts as two.
-        self.ends = float(self.terms.share @ finite) + 2.0 * len(self.terms.cones.radius)
+        self.ends = float(self.terms.shares.sum()) + 2.0 * len(self.terms.cones.radius)
         self.system = problem.system
         self.careful = False  # if not, solutions are only refined together with dt
+        of_A = np.flatnonzero(self.terms.row >= problem.n)
+        self.of_A, self.rows_of_A = of_A, self.terms.row[of_A] - problem.n
+        # The system that finds the dt of A's rows together with dw; each row has one term, with two ends, and no more.
+        are_boxes = not self.curvature.any() and _are_boxes(self.terms, of_A)
+        self.joint = self.system if isinstance(self.system, BandedSystem) and are_boxes else None
         self.units = units_of(problem)
         self.iteration, self.length, self.soft, self.damping = 0, 1.0, HARDEST, 0.0
         self.best_dual = BestDual()
@@ -165,14 +172,17 @@ class InteriorPointRun(Run):
         """The complementarity below which steps are nothing but rounding errors."""
         return self.rounding + FINAL_OF_CONES * float(self.terms.cones.radius @ self.x.cones.head)
 
+    @np.errstate(all="ignore")
     def _iterate(self) -> None:
         """A step along Newton's direction; its matrix is softened if rounding errors would be large."""
         smooth = self._smooth()
         residual = self._residual(smooth)
         for _ in range(ATTEMPTS):
             way = self._direction(residual, smooth)
-            if self._cost(way.left) <= HARMFUL * self._error(residual):
+            if way.cost <= (REFINED if self.joint else HARMFUL) * self._error(residual):
                 self.soft = max(HARDER * self.soft, HARDEST)
+                break
+            if self.careful and self.joint:
                 break
             if self.careful:
                 self.soft = min(SOFTER * self.soft, SOFTEST)
@@ -188,11 +198,15 @@ class InteriorPointRun(Run):
         n = self.problem.n
         self.w += self.length * way.dw
         self.u += self.length * way.du
+        if self.joint:  # so that no rounding errors add up
+            self.u[:] = self._along(self.w)
+            self.u[n:] -= self.problem.b
         self.slopes[:] = smooth.slopes[:n] + self.length * smooth.curved[:n] * way.du[:n]
         self.gap = steps.move(self.terms, self.x, self.step, self.length)
         self._set_duals()
-        self.v[:] = self.u[n:]
-        steps.settle(self.terms, self.x, n, self.v)
+        settled = self.u.copy()
+        steps.settle(self.terms, self.x, settled)
+        self.v[:] = settled[n:]
 
     def _set_duals(self) -> None:
         """The multipliers of the rows: slopes of the smooth parts, and the t of all terms."""
@@ -204,29 +218,40 @@ class InteriorPointRun(Run):
 
     def _direction(self, residual: np.ndarray, smooth: Smooth) -> Direction:
         """Mehrotra's predictor and corrector, with one matrix."""
-        n, step, curved = self.problem.n, self.step, smooth.curved
-        weight, bends, pull = curved.copy(), np.zeros_like(curved), np.zeros_like(curved)
-        soft = self.soft * self.units.softness
-        step.forget_products()
-        steps.assemble(self.terms, self.x, self.u, step, 0.0, soft, weight, bends, pull)
+        n, curved, weight, bends = self.problem.n, smooth.curved, smooth.curved.copy(), np.zeros_like(self.u)
+        soft = (0.0 if self.joint else self.soft) * self.units.softness
+        self.step.forget_products()
+        steps.scale(self.terms, self.x, self.step, soft, weight, bends)
         # The proximal term of each coordinate changes the steps, but not where they lead to.
         self.held = math.sqrt(self.soft / HARDEST) * self.units.hold + self.damping * self.units.curvature
         self.system.factor(weight[:n], weight[n:], self.problem.gamma + self.held, bends[n:])
-        dw, du = self._solution(residual + self._back(pull))
-        steps.turn(self.terms, du, step)
-        sigma = 0.0
+        dw, du = self._aimed_at(0.0, residual)
         if self.ends:
-            sigma = self._centre()
-            pull, unused = np.zeros_like(curved), np.zeros_like(curved)
-            steps.assemble(self.terms, self.x, self.u, step, sigma, soft, unused, unused, pull)
+            dw, du = self._aimed_at(self._centre(), residual)
+        if self.joint is None:
+            dw, du, left = self._refined(residual, curved, dw, du)
+            cost = self._cost(left)
+        else:
+            dw, du, left, cost = self._refined_together(self.joint, residual, curved, dw, du)
+        return Direction(dw, du, left, cost, steps.to_boundary(self.terms, self.x, self.step))
+
+    def _aimed_at(self, mean: float, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The direction of w and u that aims at this mean complementarity, and the dt that belongs to it."""
+        pull = np.zeros_like(self.u)
+        steps.aim(self.terms, self.x, self.u, self.step, mean, pull)
+        if self.joint is None:
             dw, du = self._solution(residual + self._back(pull))
-            steps.turn(self.terms, du, step)
-        dw, du, left = self._refined(residual, curved, dw, du)
-        return Direction(dw, du, left, steps.direct(self.terms, self.x, step, sigma))
+            steps.turn(self.terms, du, self.step)
+            return dw, du
+        dw, t = self.joint.jointly(-residual - self._back_of_rows(pull), pull[self.problem.n :], self.careful)
+        du = self._along(dw)
+        steps.turn(self.terms, du, self.step)
+        self.step.dt[self.of_A] = t[self.rows_of_A]
+        return dw, du
 
     def _centre(self) -> float:
         """The sigma of the corrector, from the predictor's step."""
-        length = min(1.0, steps.direct(self.terms, self.x, self.step, 0.0))
+        length = min(1.0, steps.to_boundary(self.terms, self.x, self.step))
         after = steps.complementarity(self.terms, self.x, self.step, length)
         others = self._cost(self.residual) + steps.cost_of_gaps(self.terms, self.x, self.u)
         return steps.sum_aimed_at(self.gap, after, length, others) / self.ends
@@ -248,6 +273,28 @@ class InteriorPointRun(Run):
             steps.amend(self.terms, change, self.step)
             left = self._left(residual, curved, dw, du)
         return dw, du, left
+
+    def _refined_together(
+        self, joint: BandedSystem, residual: np.ndarray, curved: np.ndarray, dw: np.ndarray, du: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Iterative refinement of dw and the dt of A's rows, which the system finds together."""
+        step, of_A, at, n = self.step, self.of_A, self.rows_of_A, self.problem.n
+        limit, enough = self.terms.high[of_A], REFINED * self._error(residual)
+        for attempt in range(REFINEMENTS + 1):
+            left, left_t = self._left(residual, curved, dw, du), np.zeros(self.problem.m)
+            left_t[at] = step.J[of_A] * step.dt[of_A] - step.G[of_A] - du[n:][at]
+            cost = self._cost(left) + float(limit @ np.abs(left_t[at]))
+            if cost <= enough or attempt == REFINEMENTS:
+                break
+            pull = np.zeros(self.problem.m)
+            pull[at] = -left_t[at] / step.J[of_A]
+            more, t = joint.jointly(-left, pull, self.careful)
+            dt = step.dt[of_A] + t[at]
+            change = self._along(more)
+            dw, du = dw + more, du + change
+            steps.amend(self.terms, change, step)
+            step.dt[of_A] = dt
+        return dw, du, left, cost
 
     def _left(self, residual: np.ndarray, curved: np.ndarray, dw: np.ndarray, du: np.ndarray) -> np.ndarray:
         """Return the residual that remains after a direction: 0 up to rounding errors."""
@@ -296,9 +343,13 @@ class InteriorPointRun(Run):
 
     def _back(self, pull: np.ndarray) -> np.ndarray:
         """``X' pull`` of the rows of X, plus ``A' pull`` of those of A."""
+        return self._back_of_rows(pull) + self.problem.times_A_transposed(pull[self.problem.n :])
+
+    def _back_of_rows(self, pull: np.ndarray) -> np.ndarray:
+        """``X' pull`` of the rows of X."""
         out = np.empty(self.problem.d)
         products.transposed_product(self.problem.rows.X, pull[: self.problem.n], out)
-        return out + self.problem.times_A_transposed(pull[self.problem.n :])
+        return out
 
     # --- the point ---------------------------------------------------------------------------------------------------
 
@@ -354,3 +405,9 @@ class InteriorPointRun(Run):
             fork.best_dual = copy.copy(self.best_dual)
         fork.done, fork.seconds = self.done, self.seconds
         return fork
+
+
+def _are_boxes(terms: Terms, chosen: np.ndarray) -> bool:
+    """Whether the chosen terms have two finite ends, no flex, and rows of their own."""
+    finite = np.isfinite(terms.low[chosen]) & np.isfinite(terms.high[chosen]) & (terms.flex[chosen] == 0.0)
+    return not len(terms.cones.radius) and bool(finite.all()) and np.bincount(terms.row[chosen]).max(initial=0) <= 1

@@ -1,4 +1,4 @@
-"""The kernels of the interior-point method: what one iteration does with each box term, and with cones (`cone_terms`).
+"""The steps of the interior-point method: what one iteration does with all box terms, and with cones (`cone_terms`).
 
 For a term of row value u (`box_terms`) the conditions of optimality are
 
@@ -9,20 +9,21 @@ An iteration replaces both zeros by sigma > 0: the mean complementarity times th
 
     J dt = du + G,    J = flex + p/a + q/b,    G = u - kink - flex t - sigma/a + sigma/b,
 
-so that the term adds 1/J to the weight of its row in Newton's matrix, and G/J to the row's pull. An infinite end
-has no p or no q. The small number ``soft`` of its row is added to J: Newton's matrix stays regular, and the limit does
-not change, as in the method of multipliers. If both ends are infinite, the term is an equation, and J is that number.
+so that the term adds 1/J to the weight of its row in Newton's matrix, and G/J to the row's pull. The distances a and b
+are the rows of the array ``room``, their multipliers p and q those of ``force``. An infinite end is far away, and its
+force stays 0. The small number ``soft`` of its row is added to J: Newton's matrix stays regular, and the limit does not
+change, as in the method of multipliers. If both ends are infinite, the term is an equation, and J is that number.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import losses
-from .._core.jit import compiled
 from . import cone_terms
 from .box_terms import Terms
 from .cone_terms import ConeStep, ConeVariables
@@ -31,21 +32,24 @@ __all__ = [
     "Step",
     "Variables",
     "add_duals",
+    "aim",
     "amend",
-    "assemble",
     "complementarity",
     "cost_of_gaps",
     "cost_of_residual",
     "damped",
-    "direct",
     "move",
     "safe_length",
+    "scale",
     "settle",
     "start",
     "sum_aimed_at",
+    "to_boundary",
     "turn",
 ]
 
+FAR = 1e150  # the distance of an infinite end
+SIDES = np.array([[-1.0], [1.0]])  # how the distances to the high end and to the low end change with t
 TO_BOUNDARY = 0.99  # of the way to the boundary
 BEHIND, LEAST = (
     0.1,
@@ -60,23 +64,22 @@ NO_DAMPING = 1e-14  # falls below this only after many good steps: without any, 
 
 
 class Variables(NamedTuple):
-    """The dual variable t of each term, its distances a and b to the ends, and their multipliers p and q.
+    """The dual variable t of each term, its distances to the high end and to the low end, and their multipliers.
 
     ``inside`` tells where t tends to a point inside its box.
     """
 
     t: np.ndarray
-    a: np.ndarray
-    b: np.ndarray
-    p: np.ndarray
-    q: np.ndarray
+    room: np.ndarray
+    force: np.ndarray
     inside: np.ndarray
     cones: ConeVariables
 
     @classmethod
     def zeros(cls, terms: Terms) -> Variables:
         number = len(terms.row)
-        return cls._make([*np.zeros((5, number)), np.zeros(number, bool), ConeVariables.zeros(terms.cones)])
+        of_ends = np.zeros((2, number)), np.zeros((2, number))
+        return cls(np.zeros(number), *of_ends, np.zeros(number, bool), ConeVariables.zeros(terms.cones))
 
     def named(self) -> dict[str, np.ndarray]:
         """All arrays by name."""
@@ -84,188 +87,121 @@ class Variables(NamedTuple):
         return {name: array for name, array in self._asdict().items() if name != "cones"} | of_cones
 
 
-class Step(NamedTuple):
-    """J and G of each term, the direction (dt, dp, dq), and the products of directions that the corrector needs."""
+@dataclasses.dataclass
+class Step:
+    """J and G of each term, and the direction.
+
+    ``aim`` is what the step wants in place of the force of each end, and ``product`` the product of the
+    predictor's changes of force and distance, which the corrector makes up for.
+    """
 
     J: np.ndarray
     G: np.ndarray
     dt: np.ndarray
-    dp: np.ndarray
-    dq: np.ndarray
-    over_a: np.ndarray
-    over_b: np.ndarray
+    aim: np.ndarray
+    dforce: np.ndarray
+    product: np.ndarray
     cones: ConeStep
 
     @classmethod
     def zeros(cls, terms: Terms) -> Step:
-        return cls._make([*np.zeros((7, len(terms.row))), ConeStep.zeros(terms.cones)])
+        J, G, dt = np.zeros((3, len(terms.row)))
+        aim, dforce, product = np.zeros((3, 2, len(terms.row)))
+        return cls(J, G, dt, aim, dforce, product, ConeStep.zeros(terms.cones))
 
     def forget_products(self) -> None:
-        for products in (self.over_a, self.over_b, self.cones.product, self.cones.product_head):
-            products[:] = 0.0
+        for product in (self.product, self.cones.product, self.cones.product_head):
+            product[:] = 0.0
 
 
-@compiled
-def start(terms: Terms, x: Variables, u, reach, mean):
-    """The first t, p and q: t in the middle of its box, p and q on the central path.
+@np.errstate(all="ignore")
+def start(terms: Terms, x: Variables, u: np.ndarray, reach: np.ndarray, mean: float) -> None:
+    """The first t and forces: t in the middle of its box, the forces on the central path.
 
-    If one end is infinite, p or q is at least the reach of its row, the size to be expected of u.
+    If one end is infinite, the force of the other is at least the reach of its row, the size to be expected of u.
     """
-    for k in range(len(x.t)):
-        low, high, flex, sigma = terms.low[k], terms.high[k], terms.flex[k], mean * terms.share[k]
-        off = u[terms.row[k]] - terms.kink[k]
-        if math.isinf(low) and math.isinf(high):
-            continue
-        if math.isinf(low) or math.isinf(high):
-            side = off if math.isinf(low) else -off
-            room = max(side, reach[terms.row[k]])
-            if flex > 0.0:  # room = side + flex sigma / room
-                root = math.sqrt(side * side + 4.0 * flex * sigma)
-                room = 0.5 * (side + root) if side > 0.0 else 2.0 * flex * sigma / (root - side)
-            if math.isinf(low):
-                x.p[k], x.a[k] = room, sigma / room
-                x.t[k] = high - x.a[k]
-            else:
-                x.q[k], x.b[k] = room, sigma / room
-                x.t[k] = low + x.b[k]
-            continue
-        x.a[k] = x.b[k] = 0.5 * (high - low)
-        x.t[k] = 0.5 * (high + low)
-        x.p[k] = x.q[k] = sigma / x.a[k]
-    cone_terms.start_cones(terms.cones, x.cones, mean)
+    x.room[:], x.force[:] = FAR, 0.0
+    (upper, lower), sigma, off = terms.ends, mean * terms.share, terms.of(u) - terms.kink
+    both = upper & lower
+    x.t[both] = 0.5 * (terms.high + terms.low)[both]
+    x.room[:, both] = 0.5 * (terms.high - terms.low)[both]
+    x.force[:, both] = sigma[both] / x.room[0, both]
+    for end, alone, limit, side in ((0, upper & ~lower, terms.high, off), (1, lower & ~upper, terms.low, -off)):
+        force = _first_force(side[alone], terms.of(reach)[alone], (terms.flex * sigma)[alone])
+        x.force[end, alone], x.room[end, alone] = force, sigma[alone] / force
+        x.t[alone] = limit[alone] + SIDES[end] * x.room[end, alone]
+    if terms.cones:
+        cone_terms.start(terms.cones, x.cones, mean)
 
 
-@compiled
-def assemble(terms: Terms, x: Variables, u, step: Step, mean, soft, weight, bends, pull):
-    """J and G of each term; add 1/J to the weight and G/J to the pull of its row. ``bends`` is for `coupling`."""
-    for k in range(len(x.t)):
-        row, flex, sigma = terms.row[k], terms.flex[k], mean * terms.share[k]
-        J = flex + soft[row]
-        G = u[row] - terms.kink[k] - flex * x.t[k]
-        if math.isfinite(terms.high[k]):
-            per_a = 1.0 / x.a[k]
-            J += x.p[k] * per_a
-            G -= (sigma + step.over_a[k]) * per_a
-        if math.isfinite(terms.low[k]):
-            per_b = 1.0 / x.b[k]
-            J += x.q[k] * per_b
-            G += (sigma - step.over_b[k]) * per_b
-        step.J[k], step.G[k] = J, G
-        per_J = 1.0 / J
-        weight[row] += per_J
-        pull[row] += G * per_J
-    cone_terms.assemble_cones(terms.cones, x.cones, u, step.cones, mean, soft, weight, bends, pull)
+def _first_force(side: np.ndarray, reach: np.ndarray, flex: np.ndarray) -> np.ndarray:
+    """Where only one end is finite: with a flex the solution of ``force = side + flex / force``."""
+    root = np.sqrt(side * side + 4.0 * flex)
+    with_flex = np.where(side > 0.0, 0.5 * (side + root), 2.0 * flex / (root - side))
+    return np.where(flex > 0.0, with_flex, np.maximum(side, reach))
 
 
-@compiled
-def turn(terms: Terms, du, step: Step):
+# --- Newton's direction ----------------------------------------------------------------------------------------------
+
+
+def scale(terms: Terms, x: Variables, step: Step, soft: np.ndarray, weight: np.ndarray, bends: np.ndarray) -> None:
+    """J of each term; add 1/J to the weight of its row. ``bends`` is for `coupling`."""
+    stiffness = x.force / x.room
+    step.J = terms.flex + terms.of(soft) + stiffness[0] + stiffness[1]
+    terms.add(1.0 / step.J, weight)
+    if terms.cones:
+        cone_terms.scale(terms.cones, x.cones, step.cones, soft, weight, bends)
+
+
+def aim(terms: Terms, x: Variables, u: np.ndarray, step: Step, mean: float, pull: np.ndarray) -> None:
+    """G of each term, for a step that aims at this mean complementarity; add G/J to the pull of its row."""
+    step.aim = (mean * terms.shares - step.product) / x.room
+    step.G = terms.of(u) - terms.kink - terms.flex * x.t - step.aim[0] + step.aim[1]
+    terms.add(step.G / step.J, pull)
+    if terms.cones:
+        cone_terms.aim(terms.cones, x.cones, u, step.cones, mean, pull)
+
+
+def turn(terms: Terms, du: np.ndarray, step: Step) -> None:
     """The dt that belongs to a du."""
-    for k in range(len(step.dt)):
-        step.dt[k] = (du[terms.row[k]] + step.G[k]) / step.J[k]
-    cone_terms.turn_cones(terms.cones, du, step.cones, True)
+    step.dt = (terms.of(du) + step.G) / step.J
+    if terms.cones:
+        cone_terms.turn(terms.cones, du, step.cones)
 
 
-@compiled
-def amend(terms: Terms, change, step: Step):
+def amend(terms: Terms, change: np.ndarray, step: Step) -> None:
     """Add to dt what belongs to a change of du: more precise than dt anew if J is small."""
-    for k in range(len(step.dt)):
-        step.dt[k] += change[terms.row[k]] / step.J[k]
-    cone_terms.turn_cones(terms.cones, change, step.cones, False)
+    step.dt = step.dt + terms.of(change) / step.J
+    if terms.cones:
+        cone_terms.amend(terms.cones, change, step.cones)
 
 
-@compiled
-def direct(terms: Terms, x: Variables, step: Step, mean):
-    """The dp and dq that belong to dt; returns the length of the step to the boundary."""
-    most = math.inf
-    for k in range(len(x.t)):
-        dt, sigma = step.dt[k], mean * terms.share[k]
-        if math.isfinite(terms.high[k]):
-            dp = (sigma + step.over_a[k] + x.p[k] * dt) / x.a[k] - x.p[k]
-            step.dp[k] = dp
-            if dp < 0.0 and x.p[k] < -most * dp:  # divisions would take most of the time
-                most = -x.p[k] / dp
-            if dt > 0.0 and x.a[k] < most * dt:
-                most = x.a[k] / dt
-        if math.isfinite(terms.low[k]):
-            dq = (sigma - step.over_b[k] - x.q[k] * dt) / x.b[k] - x.q[k]
-            step.dq[k] = dq
-            if dq < 0.0 and x.q[k] < -most * dq:
-                most = -x.q[k] / dq
-            if dt < 0.0 and x.b[k] < -most * dt:
-                most = -x.b[k] / dt
-    return min(most, cone_terms.direct_cones(terms.cones, x.cones, step.cones))
+def to_boundary(terms: Terms, x: Variables, step: Step) -> float:
+    """The change of the forces that belongs to dt; returns the length of the step to the boundary."""
+    droom = SIDES * step.dt
+    step.dforce = step.aim - x.force * droom / x.room - x.force  # the stiffness of a tiny box may be infinite
+    most = min(_length(x.room, droom), _length(x.force, step.dforce))
+    return min(most, cone_terms.direct(terms.cones, x.cones, step.cones)) if terms.cones else most
 
 
-@compiled
-def add_duals(terms: Terms, t, t_of_cones, out):
-    """Add the t of each term to the entry of its row."""
-    for k in range(len(t)):
-        out[terms.row[k]] += t[k]
-    for k in range(len(t_of_cones)):
-        out[terms.cones.row[k]] += t_of_cones[k]
+def _length(x: np.ndarray, dx: np.ndarray) -> float:
+    """The largest length for which ``x + length dx`` is not negative, for positive x; entries of 0 do not count."""
+    fastest = float(np.fmax.reduce(-dx / x, axis=None, initial=0.0))  # 0 / 0 is nan, which does not count
+    return 1.0 / fastest if fastest > 0.0 else math.inf
 
 
-@compiled
-def settle(terms: Terms, x: Variables, n, v):
-    """Put v onto the kink where t lies inside its box, and inside the bound where a term is a bound."""
-    cones = terms.cones
-    for g in range(len(cones.radius)):
-        if x.cones.inside[g]:
-            for k in range(cones.starts[g], cones.starts[g + 1]):
-                v[cones.row[k] - n] = 0.0
-    for k in range(len(x.t)):
-        row = terms.row[k] - n
-        if row >= 0:
-            if x.inside[k]:
-                v[row] = terms.kink[k]
-            elif math.isinf(terms.low[k]):
-                v[row] = max(v[row], terms.kink[k])
-            elif math.isinf(terms.high[k]):
-                v[row] = min(v[row], terms.kink[k])
-
-
-@compiled
-def cost_of_gaps(terms: Terms, x: Variables, u):
-    """Bound the cost of the errors of u - kink - flex t = p - q in the primal value."""
-    total = 0.0
-    for k in range(len(x.t)):
-        error = u[terms.row[k]] - terms.kink[k] - terms.flex[k] * x.t[k] - x.p[k] + x.q[k]
-        slope = abs(x.t[k])
-        if math.isfinite(terms.high[k]) and math.isfinite(terms.low[k]):
-            slope = max(x.a[k], x.b[k])
-        total += abs(error) * slope
-    return total + cone_terms.cost_of_gaps_of_cones(terms.cones, x.cones, u)
-
-
-@compiled
-def cost_of_residual(residual, w, least, gamma):
-    """Bound the cost of the gradient of the Lagrangian in the dual value, for coordinates of at least some size."""
-    total = 0.0
-    for j in range(len(w)):
-        size = abs(residual[j])
-        cost = size * (abs(w[j]) + least[j])
-        if gamma[j] > 0.0:
-            cost = min(cost, 0.5 * size * size / gamma[j])
-        total += cost
+def complementarity(terms: Terms, x: Variables, step: Step, length: float) -> float:
+    """The sum of force times room after a step of this length; also the products of directions, for the corrector."""
+    droom = SIDES * step.dt
+    step.product = step.dforce * droom
+    total = float(((x.force + length * step.dforce) * (x.room + length * droom)).sum())
+    if terms.cones:
+        cone_terms.multiply(terms.cones, x.cones, step.cones)
+        total += cone_terms.complementarity(terms.cones, x.cones, step.cones, length)
     return total
 
 
-@compiled
-def complementarity(terms: Terms, x: Variables, step: Step, length):
-    """The sum of p a + q b after a step of this length; also the products of directions, for the corrector."""
-    total = 0.0
-    for k in range(len(x.t)):
-        if math.isfinite(terms.high[k]):
-            total += (x.p[k] + length * step.dp[k]) * (x.a[k] - length * step.dt[k])
-            step.over_a[k] = step.dp[k] * step.dt[k]
-        if math.isfinite(terms.low[k]):
-            total += (x.q[k] + length * step.dq[k]) * (x.b[k] + length * step.dt[k])
-            step.over_b[k] = step.dq[k] * step.dt[k]
-    return total + cone_terms.complementarity_of_cones(terms.cones, x.cones, step.cones, length)
-
-
-@compiled
-def sum_aimed_at(gap, after, length, others):
+def sum_aimed_at(gap: float, after: float, length: float, others: float) -> float:
     """The complementarity that the corrector aims at, from what the predictor's step would leave of it.
 
     Newton's matrix would become singular if complementarity ran ahead of the other conditions.
@@ -275,58 +211,87 @@ def sum_aimed_at(gap, after, length, others):
     return max(wanted, min(least, MOST_GROWTH * gap))
 
 
-@compiled
-def safe_length(rows, z, dz, slopes, curved, gap, length):
-    """A length at which the slope of the loss along the step has changed about as its second derivatives say.
+# --- the step --------------------------------------------------------------------------------------------------------
 
-    ``rows`` holds the loss, the targets and the weights; ``slopes`` and ``curved`` are the weighted derivatives at z.
+
+def move(terms: Terms, x: Variables, step: Step, length: float) -> float:
+    """Take the step; returns the complementarity.
+
+    Towards the solution one of force and room tends to 0 and its ratio to the value before the step with it, while the
+    other ratio tends to 1 (Tapia's indicators); no units are involved.
     """
-    loss, y, weight = rows
-    first, curvature = 0.0, 0.0
-    for i in range(len(dz)):
-        first += slopes[i] * dz[i]
-        curvature += curved[i] * dz[i] * dz[i]
-    for _ in range(HALVINGS):
-        change = -first
-        for i in range(len(dz)):
-            if weight[i] > 0.0:
-                change += weight[i] * losses.slope(loss, z[i] + length * dz[i], y[i]) * dz[i]
-        if length * change <= CURVED * length * length * curvature + gap:
-            return length
-        length *= 0.5
-    return length
+    room, force = x.room + length * SIDES * step.dt, x.force + length * step.dforce
+    slack = (force * x.room < room * x.force) | ~terms.ends
+    np.logical_and(slack[0], slack[1], out=x.inside)
+    x.room[:], x.force[:] = room, force
+    # Measured from the nearer end, t keeps its distance from it to the last digit.
+    nearer = np.where(room[0] < room[1], terms.high - room[0], terms.low + room[1])
+    x.t[:] = np.where(terms.ends[0] | terms.ends[1], nearer, x.t + length * step.dt)
+    total = float((force * room).sum())
+    return total + cone_terms.move(terms.cones, x.cones, step.cones, length) if terms.cones else total
 
 
-@compiled
-def damped(damping, length, most):
+def add_duals(terms: Terms, t: np.ndarray, t_of_cones: np.ndarray, out: np.ndarray) -> None:
+    """Add the t of each term to the entry of its row."""
+    terms.add(t, out)
+    if terms.cones:
+        out[terms.cones.row] += t_of_cones
+
+
+def settle(terms: Terms, x: Variables, u: np.ndarray) -> None:
+    """Put u onto the kink where t lies inside its box, and inside the bound where a term is a bound."""
+    if terms.cones:
+        u[terms.cones.row[terms.cones.spread(x.cones.inside)]] = 0.0
+    for clip, finite in ((np.minimum, terms.ends[0]), (np.maximum, terms.ends[1])):
+        if not finite.all():
+            clip.at(u, terms.row[~finite], terms.kink[~finite])
+    u[terms.row[x.inside]] = terms.kink[x.inside]
+
+
+def damped(damping: float, length: float, most: float) -> float:
     """The damping of the next step, which rises after a step that was much shorter than the way to the boundary."""
     if length < SHORT * most:
         return MORE_DAMPING * damping if damping > 0.0 else FIRST_DAMPING
     return LESS_DAMPING * damping if damping > NO_DAMPING else 0.0
 
 
-@compiled
-def move(terms: Terms, x: Variables, step: Step, length):
-    """Take the step; returns the complementarity.
+def safe_length(
+    rows: tuple[Any, np.ndarray, np.ndarray],
+    z: np.ndarray,
+    dz: np.ndarray,
+    slopes: np.ndarray,
+    curved: np.ndarray,
+    gap: float,
+    length: float,
+) -> float:
+    """A length at which the slope of the loss along the step has changed about as its second derivatives say.
 
-    Towards the solution one of p and a tends to 0 and its ratio to the value before the step with it, while the other
-    ratio tends to 1 (Tapia's indicators); no units are involved.
+    ``rows`` holds the loss, the targets and the weights; ``slopes`` and ``curved`` are the weighted derivatives at z.
     """
-    total = 0.0
-    for k in range(len(x.t)):
-        inner = True
-        if math.isfinite(terms.high[k]):
-            p, a = x.p[k] + length * step.dp[k], x.a[k] - length * step.dt[k]
-            inner = inner and p * x.a[k] < a * x.p[k]
-            x.p[k], x.a[k] = p, a
-            total += p * a
-        if math.isfinite(terms.low[k]):
-            q, b = x.q[k] + length * step.dq[k], x.b[k] + length * step.dt[k]
-            inner = inner and q * x.b[k] < b * x.q[k]
-            x.q[k], x.b[k] = q, b
-            total += q * b
-        x.t[k] += length * step.dt[k]
-        if math.isfinite(terms.high[k]) and math.isfinite(terms.low[k]):
-            x.t[k] = terms.high[k] - x.a[k] if x.a[k] < x.b[k] else terms.low[k] + x.b[k]
-        x.inside[k] = inner
-    return total + cone_terms.move_cones(terms.cones, x.cones, step.cones, length)
+    loss, y, weight = rows
+    expected, there, unused = np.sum(curved * dz * dz), np.empty_like(z), np.empty_like(z)
+    for _ in range(HALVINGS):
+        losses.derivatives(loss, z + length * dz, y, weight, there, unused)
+        change = np.sum((there - slopes) * dz)
+        if length * change <= CURVED * length * length * expected + gap:
+            return length
+        length *= 0.5
+    return length
+
+
+# --- what the other conditions may cost ------------------------------------------------------------------------------
+
+
+def cost_of_gaps(terms: Terms, x: Variables, u: np.ndarray) -> float:
+    """Bound the cost of the errors of u - kink - flex t = p - q in the primal value."""
+    error = terms.of(u) - terms.kink - terms.flex * x.t - x.force[0] + x.force[1]
+    slope = np.where(terms.ends[0] & terms.ends[1], np.maximum(x.room[0], x.room[1]), np.abs(x.t))
+    total = float((np.abs(error) * slope).sum())
+    return total + cone_terms.cost_of_gaps(terms.cones, x.cones, u) if terms.cones else total
+
+
+def cost_of_residual(residual: np.ndarray, w: np.ndarray, least: np.ndarray, gamma: np.ndarray) -> float:
+    """Bound the cost of the gradient of the Lagrangian in the dual value, for coordinates of at least some size."""
+    size = np.abs(residual)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.fmin(size * (np.abs(w) + least), 0.5 * size * size / gamma).sum())  # 0 / 0 is nan: no bound

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._core.jit import inlined, inlined_sum
-from ..linalg.chain import fuse_chain, write_multipliers
-from ..linalg.joined import unite
+from ..linalg.chain import fused_chain
 from ..problem import Problem
 from . import dual_ascent
 from .direct import limits_of
@@ -38,6 +37,53 @@ class Lattice(NamedTuple):
         forces.reshape(-1)[self.place] = self.scale * theta
         return np.clip(forces, -self.limit, self.limit, out=forces)
 
+    def multipliers(self, forces: np.ndarray) -> np.ndarray:
+        """The theta of each row of A."""
+        found = forces.reshape(-1)[self.place]
+        return np.divide(found, self.scale, out=np.zeros_like(found), where=self.scale != 0.0)
+
+    def steps(self, inverse: np.ndarray) -> np.ndarray:
+        """The step of each edge, where ``inverse`` is 1/h; 0 where there is no edge."""
+        n = len(inverse)
+        size, step, tied = np.zeros(n), np.zeros_like(self.limit), self.limit > 0.0
+        for d, family in zip(self.distance, tied, strict=True):
+            size[: n - d] += np.where(family, inverse, 0.0)[: n - d]
+            size[d:] += np.where(family[: n - d], inverse[d:], 0.0)
+        for f, d in enumerate(self.distance):
+            np.divide(1.0, size[: n - d] + size[d:], out=step[f, : n - d], where=tied[f, : n - d])
+        return step
+
+    def variation(self, w: np.ndarray) -> float:
+        """``sum_k limit_k |w_i - w_j|``."""
+        n = len(w)
+        families = zip(self.distance, self.limit, strict=True)
+        return float(sum(limit[: n - d] @ np.abs(w[: n - d] - w[d:]) for d, limit in families))
+
+    def below_limit(self, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes of each edge whose force is below its limit."""
+        below = [np.flatnonzero(np.abs(own) < limit) for own, limit in zip(forces, self.limit, strict=True)]
+        shifted = [first + d for first, d in zip(below, self.distance, strict=True)]
+        return np.concatenate(below), np.concatenate(shifted)
+
+    def sweep(self, h: np.ndarray, w: np.ndarray, forces: np.ndarray) -> None:
+        """The best forces of each family in turn, given those of the others; w belongs to the forces."""
+        n = len(w)
+        for d, limit, own in zip(self.distance, self.limit, forces, strict=True):
+            t = own.copy()
+            t[d:] -= own[: n - d]
+            np.subtract(w, np.divide(t, h, out=t), out=t)
+            edges = along_paths(limit, d, 0.0)  # a path ends where the limit is 0
+            values, found = fused_chain(along_paths(h, d, 1.0), along_paths(t, d, 0.0), edges[:-1])
+            w[:] = values.reshape(d, -1).T.reshape(-1)[:n]
+            own[:] = np.append(found, 0.0).reshape(d, -1).T.reshape(-1)[:n]
+
+
+def along_paths(values: np.ndarray, d: int, beyond: float) -> np.ndarray:
+    """The values of nodes in the order i, i + d, i + 2 d, ... for each i < d; ``beyond`` completes the last column."""
+    missing = -len(values) % d
+    whole = np.append(values, np.full(missing, beyond)) if missing else values
+    return whole.reshape(-1, d).T.reshape(-1)
+
 
 def lattice_of(problem: Problem) -> Lattice | None:
     """The lattice of the edges that the rows of A describe; None if they are no lattice."""
@@ -54,12 +100,6 @@ def is_lattice(problem: Problem) -> bool:
     """Whether the rows of A are the edges of a lattice, none of which leads to the intercept."""
     families = problem.families
     return families is not None and bool(np.max(families.low + families.distance[families.family]) < problem.n)
-
-
-@dual_ascent.multipliers.register(Lattice)
-def _multipliers(lattice, forces):
-    found = forces.reshape(-1)[lattice.place]
-    return np.divide(found, lattice.scale, out=np.zeros_like(found), where=lattice.scale != 0.0)
 
 
 # --- steps: slices start at 0, or the compiler would not vectorise the loops -----------------------------------------
@@ -104,88 +144,3 @@ def climb_family(limit, step, ends, ahead, forces, factor):
         forces[i] = force
         ahead[i] = force + factor * (force - before)
     return downhill
-
-
-@dual_ascent.measure_steps.register(Lattice)
-def _measure_steps(lattice, inverse, step):
-    families, n = lattice.limit.shape
-    size = np.zeros(n)
-    for f in range(families):
-        d = lattice.distance[f]
-        for i in range(n - d):
-            if lattice.limit[f, i] > 0.0:
-                size[i] += inverse[i]
-                size[i + d] += inverse[i + d]
-    for f in range(families):
-        d = lattice.distance[f]
-        for i in range(n):
-            step[f, i] = 1.0 / (size[i] + size[i + d]) if lattice.limit[f, i] > 0.0 else 0.0
-
-
-@dual_ascent.variation.register(Lattice)
-def _variation(lattice, w):
-    n, total = len(w), 0.0
-    for f in range(len(lattice.distance)):
-        d = lattice.distance[f]
-        total += vary_family(lattice.limit[f], w[: n - d], w[d:])
-    return total
-
-
-@inlined_sum
-def vary_family(limit, first, second):
-    total = 0.0
-    for i in range(len(first)):
-        total += limit[i] * abs(first[i] - second[i])
-    return total
-
-
-@dual_ascent.join.register(Lattice)
-def _join(lattice, forces, root):
-    n = len(root)
-    for f in range(len(lattice.distance)):
-        d = lattice.distance[f]
-        for i in range(n - d):
-            if abs(forces[f, i]) < lattice.limit[f, i]:
-                unite(root, i, i + d)
-
-
-# --- sweeps ----------------------------------------------------------------------------------------------------------
-
-
-@dual_ascent.sweep.register(Lattice)
-def _sweep(lattice, h, w, forces):
-    """Each family in turn, given the forces of the others; w belongs to the forces before and after it."""
-    n = len(w)
-    order, (weight, t, values, found) = np.empty(n, np.int64), np.empty((4, n))
-    for f in range(len(lattice.distance)):
-        d, limit, own = lattice.distance[f], lattice.limit[f], forces[f]
-        walk_along(d, limit, order)
-        edges = np.zeros(max(n - 1, 0))
-        for k in range(n):
-            i = order[k]
-            weight[k] = h[i]
-            t[k] = w[i] - (own[i] - (own[i - d] if i >= d else 0.0)) / h[i]
-            if k < n - 1:
-                edges[k] = limit[i]
-        fuse_chain(weight, t, edges, values)
-        write_multipliers(weight, t, edges, values, found)
-        for k in range(n):
-            w[order[k]] = values[k]
-            if k < n - 1:
-                own[order[k]] = found[k]
-
-
-@inlined
-def walk_along(distance, limit, order):
-    """The nodes in the order of the paths whose edges join i and i + distance."""
-    k = 0
-    for start in range(len(order)):
-        if start >= distance and limit[start - distance] > 0.0:
-            continue
-        node = start
-        order[k] = node
-        k += 1
-        while limit[node] > 0.0:
-            node += distance
-            order[k] = node
-            k += 1

@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import losses, penalties
-from .._core.jit import compiled, is_registered
+from .. import losses
 from .._core.threads import side_by_side
 from ..linalg import matrices, products, selections
 from ..linalg.matrices import Rows
 
-__all__ = ["PROBE", "TINY", "Envelopes", "RowTerms", "prox", "step_length"]
+__all__ = ["PROBE", "TINY", "Envelopes", "RowTerms", "step_length"]
 
 PROBE = 1e-6  # the relative step of the difference quotient that gives the derivative of a prox
 TINY = float(np.finfo(float).tiny)
@@ -54,7 +53,7 @@ class RowTerms:
     def __init__(self, X: Rows, envelopes: Envelopes, z: np.ndarray, chosen: np.ndarray | None = None) -> None:
         self.X, self.envelopes, self.z, self.chosen = X, envelopes, z, chosen
         self.Xw, self.unit = envelopes.Xw, envelopes.beta_z
-        self.is_smooth = is_registered(losses.curvature, envelopes.loss)
+        self.is_smooth = losses.is_smooth(envelopes.loss)
         # The prox of a loss with kinks is so cheap that threads are not worth it as soon as for products with X.
         self.pieces = products.pieces(X) if self.is_smooth else products.pieces_of_rows(X.shape[0])
         self.others = np.zeros(self.X.shape[1])  # the pull of the rows that are left out
@@ -113,50 +112,37 @@ class RowTerms:
         return near
 
 
-@compiled
-def slopes_of_rows(e, z, out, rows):
+def slopes_of_rows(e: Envelopes, z: np.ndarray, out: np.ndarray, rows: slice) -> None:
     """Write each row's prox to ``z``, and the slope of its envelope, with its weight, to ``out``; a slice of rows."""
-    for i in range(rows.start, rows.stop):
-        target = e.Xw[i] + e.u[i]
-        z[i] = losses.prox(e.loss, target, 1.0 / e.beta_z, e.y[i])
-        out[i] = e.c[i] * e.beta_z * (target - z[i])
+    target = e.Xw[rows] + e.u[rows]
+    z[rows] = proxes(e, target, rows)
+    np.multiply(e.beta_z * e.c[rows], target - z[rows], out=out[rows])
 
 
-@compiled
-def curvature_of_rows(e, z, out, rows):
+def curvature_of_rows(e: Envelopes, z: np.ndarray, out: np.ndarray, rows: slice) -> None:
     """The second derivative of each row's envelope over beta_z, with its weight: 1 - the derivative of the prox."""
-    for i in range(rows.start, rows.stop):
-        target = e.Xw[i] + e.u[i]
-        step = PROBE * (abs(target) + abs(target - z[i])) + TINY
-        curvature = 1.0 - (losses.prox(e.loss, target + step, 1.0 / e.beta_z, e.y[i]) - z[i]) / step
-        out[i] = e.c[i] * min(curvature, 1.0) if curvature > PROBE else 0.0
+    target = e.Xw[rows] + e.u[rows]
+    step = PROBE * (np.abs(target) + np.abs(target - z[rows])) + TINY
+    curvature = 1.0 - (proxes(e, target + step, rows) - z[rows]) / step
+    out[rows] = np.where(curvature > PROBE, e.c[rows] * np.minimum(curvature, 1.0), 0.0)
 
 
-@compiled
-def slope_of_rows(e, Xp, length, rows):
+def slope_of_rows(e: Envelopes, Xp: np.ndarray, length: float, rows: slice) -> float:
     """The derivative of the rows' part of psi along p after a step of this length, times n."""
-    total = 0.0
-    for i in range(rows.start, rows.stop):
-        target = e.Xw[i] + length * Xp[i] + e.u[i]
-        z = losses.prox(e.loss, target, 1.0 / e.beta_z, e.y[i])
-        total += e.c[i] * e.beta_z * (target - z) * Xp[i]
-    return total
+    target = e.Xw[rows] + length * Xp[rows] + e.u[rows]
+    return e.beta_z * float(np.add.reduce(e.c[rows] * (target - proxes(e, target, rows)) * Xp[rows]))
 
 
-@compiled
-def may_bend(e, Xp, reach, least, out, rows):
+def may_bend(e: Envelopes, Xp: np.ndarray, reach: float, least: float, out: np.ndarray, rows: slice) -> None:
     """Which rows' envelopes have curvature within ``reach |Xp| + least`` of their targets: slopes never fall."""
-    for i in range(rows.start, rows.stop):
-        target, far = e.Xw[i] + e.u[i], reach * abs(Xp[i]) + least
-        above = losses.prox(e.loss, target + far, 1.0 / e.beta_z, e.y[i])
-        below = losses.prox(e.loss, target - far, 1.0 / e.beta_z, e.y[i])
-        out[i] = e.c[i] > 0.0 and 2.0 * far - (above - below) > PROBE * PROBE * far
+    target, far = e.Xw[rows] + e.u[rows], reach * np.abs(Xp[rows]) + least
+    above, below = proxes(e, target + far, rows), proxes(e, target - far, rows)
+    out[rows] = (e.c[rows] > 0.0) & (2.0 * far - (above - below) > PROBE * PROBE * far)
 
 
-@compiled
-def prox(penalty, x, tau, out):
-    """The penalty's prox, compiled for a caller in Python."""
-    penalties.prox(penalty, x, tau, out)
+def proxes(e: Envelopes, target: np.ndarray, rows: slice) -> np.ndarray:
+    """The prox of the loss of each row."""
+    return losses.each(losses.prox, e.loss, target, 1.0 / e.beta_z, e.y[rows])
 
 
 def step_length(

@@ -27,9 +27,9 @@ from ..certificates.trace import Certificate
 from ..linalg import products
 from ..linalg.quadratic_model import QuadraticModel
 from ..problem import Problem
-from .base import Point, Run, Slopes, Solver, beyond
+from .base import Point, Run, Slopes, Solver, Unfit, beyond
 from .direct import DirectRun
-from .newton import PROBE, TINY, prox, step_length
+from .newton import PROBE, TINY, step_length
 from .units import even_beta
 from .work import Iterations, Work
 
@@ -91,14 +91,14 @@ class ProximalNewton(Solver):
     def check(self, problem: Problem) -> None:
         for part, _ in penalties.parts_of(problem.penalty, problem.p):
             if not isinstance(part, TAKEN):
-                raise TypeError(
+                raise Unfit(
                     "ProximalNewton takes the penalties L1, GroupL2, ElasticNet, L2Squared and Zero, got "
                     f"{type(part).__name__}; use ALM() or IPM()"
                 )
         if problem.w_set is not None:
-            raise TypeError("ProximalNewton needs w_set = None; use ALM() or IPM()")
+            raise Unfit("ProximalNewton needs w_set = None; use ALM() or IPM()")
         if losses.width(problem.loss) > 1 and problem.d > MOST_OF_VECTORS:
-            raise ValueError(
+            raise Unfit(
                 f"ProximalNewton takes at most {MOST_OF_VECTORS} coefficients with a loss of several predictions, "
                 f"got {problem.d}; use ADMM()"
             )
@@ -225,7 +225,7 @@ class ProximalNewtonMethod:
         off = x - v
         step = PROBE * (np.abs(x) + np.abs(off)) + TINY
         probed = np.empty_like(x)
-        prox(self.penalty, x + step, 1.0 / beta, probed)
+        penalties.whole_prox(self.penalty, x + step, 1.0 / beta, probed)
         curved = np.where(self.separable, 1.0 - (probed - v) / step, off / np.where(x == 0.0, 1.0, x))
         curved[(x == 0.0) & ~self.separable] = 1.0
         curved = np.where(curved > PROBE, np.minimum(curved, 1.0), 0.0)
@@ -267,7 +267,7 @@ class Search:
         beta = self.method.numbers[0]
         x = Aw - self.method.theta / beta
         v = np.empty_like(x)
-        prox(self.method.penalty, x, 1.0 / beta, v)
+        penalties.whole_prox(self.method.penalty, x, 1.0 / beta, v)
         return x, v, -beta * (x - v)
 
     def descend(self) -> int:

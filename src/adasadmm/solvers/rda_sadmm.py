@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -149,7 +150,7 @@ class DualAveragingRun(Run):
         self._run(work.block, last.samples)
 
     def is_finite(self) -> bool:
-        return bool(np.isfinite(self.iterates.w).all() and np.isfinite(self.iterates.theta).all())
+        return all(np.isfinite(array).all() for array in (self.iterates.w, self.iterates.theta, self.iterates.w_sum))
 
     @property
     def point(self) -> Point:
@@ -177,15 +178,17 @@ class DualAveragingRun(Run):
     def certify(self) -> Certificate:
         return certify(self.problem, self.answer, self.means[1], *self.dual_point())
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        sums = {f"sums.{name}": array for name, array in self.sums._asdict().items() if name != "adds_v"}
-        return {**self.iterates._asdict(), **sums, "v_before": self.v_before}
+    def arrays(self) -> Iterator[tuple[str, np.ndarray]]:
+        """All arrays that change, with their names."""
+        yield from self.iterates._asdict().items()
+        yield from ((f"sums.{name}", array) for name, array in self.sums._asdict().items() if name != "adds_v")
+        yield "v_before", self.v_before
 
     def state(self) -> NamedState:
-        return {name: array.copy() for name, array in self._arrays().items()}
+        return {name: array.copy() for name, array in self.arrays()}
 
     def restore(self, state: NamedState) -> None:
-        for name, array in self._arrays().items():
+        for name, array in self.arrays():
             array[...] = state[name]
 
     def fork(self, problem: Problem | None) -> DualAveragingRun:

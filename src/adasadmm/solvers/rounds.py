@@ -28,6 +28,7 @@ from ..problem import Problem
 from ..sources._calls import Memory
 from ..sources.blocks import Block
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .partitions import share_between_partitions
 from .recipe import Recipe
 from .stochastic import StochasticRun
 from .work import Batches, Round, Visit, Work
@@ -44,6 +45,11 @@ SCRATCH = ("rhs", "move", "Aw", "x", "subgradient.z", "subgradient.s")
 FACTORS = ("Q.h", "Q.spent", "Q.factor.D", "Q.factor.L")
 KNOWN = {*MEANS, *SUMS, *SQUARES, *LARGEST, *COMMON, *SCRATCH, *FACTORS}
 NOT_SENT = (*SCRATCH, "w_first", "theta_first", "travelled", "step.first")
+
+DIFFERENT = (
+    "the rows of the workers differ (are they sorted, by label or by time?): {:.0%} of the variance of a gradient lies "
+    "between their partitions. The model may be far from the optimum: shuffle the rows before they are partitioned"
+)
 
 Sent = dict[str, np.ndarray]
 
@@ -120,6 +126,11 @@ class RoundsRun(Run):
         weighted = sum(of * end["w_average"] for of, end in zip(totals, ends, strict=True))
         now["w_average"][:] = (weighted - repeated * before["w_average"]) / total
         now["average.total"][0] = total
+
+    def doubt(self) -> str:
+        """Whether partitions differ: in the gradients at 0, where all rows count, or in those at the answer."""
+        share = share_between_partitions(self.problem, (np.zeros(self.problem.d), self.answer))
+        return DIFFERENT.format(share) if share else ""
 
     # --- all else is that of the common point ------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from .._core.jit import is_registered
 from ..certificates import duality
 from ..certificates.ascent import RowSide, move_slopes
 from ..linalg.matrices import WithIntercept
-from ..linalg.rows import measure_rows
+from ..linalg.rows import weighted_squares
 from ..problem import Problem
 from .base import Point, Run, Slopes, Solver
 from .chain_dp import Chain, chain_of
@@ -91,8 +91,8 @@ class AscentMethod:
         self.problem, self.chain = problem, Chain(problem)
         self.ridge = ridge_of(problem)
         self.inverse = 1.0 / self.ridge
-        share, size = problem.rows.c / problem.n, np.empty(problem.n)
-        measure_rows(problem.rows.X, share, self.inverse, size)
+        share = problem.rows.c / problem.n
+        size = share * weighted_squares(problem.rows.X, self.inverse)
         self.rows = RowSide(problem.loss, problem.rows, size, share, self.inverse, 1)
         self.w, self.theta, self.epoch = start.w.copy(), start.theta.copy(), np.zeros(1)
         self.s = duality.slopes(problem, problem.predictions(self.w)) if self.w.any() else np.zeros(problem.n)
@@ -129,10 +129,9 @@ def difficulty(problem: Problem) -> float:
 
 def _mean_size(problem: Problem) -> float:
     """The mean over rows of ``sum_j x_ij^2 / gamma_j``, without coordinates that have no ridge."""
-    inverse, sizes = np.zeros(problem.d), np.empty(problem.n)
+    inverse = np.zeros(problem.d)
     np.divide(1.0, problem.gamma, out=inverse, where=problem.gamma > 0.0)
-    measure_rows(problem.rows.X, np.ones(problem.n), inverse, sizes)
-    return float(np.mean(sizes))
+    return float(np.mean(weighted_squares(problem.rows.X, inverse)))
 
 
 class AscentRun(DirectRun):

@@ -96,8 +96,7 @@ def fused_part(problem: Problem) -> FusedPart | str:
         return "the penalty is not L1"
     A, limits = to_scipy(problem.A), limits_of(problem)
     kept = np.diff(A.indptr) != 1
-    h, t = np.empty((2, problem.n))
-    quadratic(nodes_of(problem), 0.0, h, t)
+    h, _ = quadratic(nodes_of(problem), 0.0)
     single = abs(A[~kept]).T @ limits[~kept]
     if kept.all() or not h.all() or np.ptp(thresholds := single / h) > EQUAL * thresholds.max():
         return "the L1 penalty of the coefficients is not the same, relative to their weights"

@@ -8,8 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import averages, losses
-from ..algorithm import Edgewise, Method, Model, State, algorithm1, first_state, model_of, next_gradient, show_v
+from .. import averages, losses, metrics
+from ..algorithm import (
+    Edgewise,
+    Implicit,
+    Method,
+    Model,
+    State,
+    algorithm1,
+    first_state,
+    model_of,
+    next_gradient,
+    show_v,
+)
 from ..certificates import ascent, certify, duality
 from ..certificates.trace import Certificate
 from ..linalg import products, quadratics
@@ -35,6 +46,8 @@ class StochasticRun(Run):
         self.w_first, self.theta_first, self.v_before = start.w.copy(), start.theta.copy(), start.v.copy()
         self.travelled = np.zeros(problem.m)  # the change of theta over beta while beta had earlier values
         self.certified: tuple[int, Certificate] | None = None
+        for work in _work_arrays(method):  # a file must not show what memory held before
+            work[:] = 0.0
         self._run(problem.first_rows, np.empty(0, np.int64))  # compile outside the clock
         if isinstance(self.model.B, Edgewise):
             show_v(self.model, self.beta, copy.deepcopy(self.iterates))
@@ -69,8 +82,9 @@ class StochasticRun(Run):
         return iterates.g
 
     def is_finite(self) -> bool:
-        arrays = self.iterates.w, self.iterates.theta, *(x for x in self.method.metric if isinstance(x, np.ndarray))
-        return all(np.isfinite(array).all() for array in arrays)  # an infinite metric would freeze w silently
+        now = self.iterates
+        metric = (x for x in self.method.metric if isinstance(x, np.ndarray))  # an infinite one would freeze w silently
+        return all(np.isfinite(array).all() for array in (now.w, now.theta, now.w_sum, now.w_average, *metric))
 
     # --- the point ---------------------------------------------------------------------------------------------------
 
@@ -161,6 +175,15 @@ class StochasticRun(Run):
     def restore(self, state: NamedState) -> None:
         for name, array in self.arrays():
             array[...] = state[name]
+        self.check_indices()
+
+    def check_indices(self) -> None:
+        """Raise ``ValueError`` if a metric that came from a file would write its next gradient outside its array."""
+        metric: Any = self.method.metric
+        if isinstance(metric, metrics.ROOTS) and not 0 <= metric.counts[0] < len(metric.waiting):
+            raise ValueError(
+                f"the metric has {metric.counts[0]} gradients that wait, and space for {len(metric.waiting)}"
+            )
 
     def fork(self, problem: Problem | None) -> StochasticRun:
         fork = self.copied()
@@ -185,6 +208,14 @@ class StochasticRun(Run):
         for name in ("v_before", "w_first", "theta_first", "travelled"):
             setattr(fork, name, getattr(self, name).copy())
         return fork
+
+
+def _work_arrays(method: Method) -> list[np.ndarray]:
+    """The arrays of a method that begin without values."""
+    found = [method.subgradient.along] if isinstance(method.subgradient, Implicit) else []
+    if isinstance(method.Q, quadratics.Eliminated):
+        found += [method.Q.factor.D, method.Q.factor.L, method.Q.factor.x]
+    return found
 
 
 def slopes_at(problem: Problem, w: np.ndarray) -> Slopes:

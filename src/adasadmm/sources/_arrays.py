@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from ..linalg.matrices import check_entries
 from ._base import Settings, Source
 from ._faults import Faults, RawBlock, SourceError
 from ._gate import Matrix, check_block, resolve_block_rows
@@ -62,6 +63,7 @@ def arrays(
     >>> [len(y) for X, y in source.blocks()]
     [2, 2, 1]
     """
+    check_entries(X, "X")
     X = X if hasattr(X, "tocsr") else np.asarray(X)
     y, weight, offset = (None if values is None else np.asarray(values) for values in (y, sample_weight, offset))
     return ArraySource(X, y, weight, offset, block_rows, **settings)
@@ -188,9 +190,10 @@ class ArraySource(Source):
         block_rows: int | None,
         **settings: Unpack[Settings],
     ) -> None:
-        self.X, self.y, self.sample_weight, self.offset = X, y, sample_weight, offset
+        self.X: Stored = X.tocsr() if sp.issparse(X) else X  # type: ignore[union-attr]  # once, not for each block
+        self.y, self.sample_weight, self.offset = y, sample_weight, offset
         self.has_offset = offset is not None
-        opened = _opened(X)
+        opened = _opened(self.X)
         if len(opened.shape) != 2:
             raise ValueError(f"X must be two-dimensional, got shape {opened.shape}")
         self.rows, features = (int(length) for length in opened.shape)
@@ -263,9 +266,7 @@ class IteratorSource(Source):
 
 
 def _opened(array: Stored) -> Any:
-    if isinstance(array, Mapped):
-        return array.array()
-    return array.tocsr() if sp.issparse(array) else array  # type: ignore[union-attr]
+    return array.array() if isinstance(array, Mapped) else array
 
 
 def _width(X: sp.csr_array) -> int:

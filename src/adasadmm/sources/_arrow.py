@@ -62,6 +62,11 @@ class Chosen(NamedTuple):
         return [*self.features, *(name for name in self[1:] if name is not None)]
 
     @property
+    def read(self) -> list[str]:
+        """Each of them once: the exposure, for example, may also be a feature."""
+        return list(dict.fromkeys(self.all))
+
+    @property
     def has_offset(self) -> bool:
         return self.offset is not None or self.exposure is not None
 
@@ -86,6 +91,10 @@ def choose(names: list[str], asked: Columns, place: str) -> Chosen:
         features = _others(names, [name for name in others if name], columns or (), place)
     else:
         features = list(columns)
+        repeated = [name for name, times in Counter(features).items() if times > 1 or name == target]
+        if repeated:
+            what = "the target, which is not a feature" if repeated[0] == target else "among the features twice"
+            raise SourceError(f"column {repeated[0]!r} of {place} is {what}: leave it out of the feature columns")
     if not features:
         raise SourceError(f"{place} has no feature columns")
     chosen = Chosen(features, target, weight, offset, exposure)
@@ -204,8 +213,7 @@ class TableSource(Source):
     def _read_group(self, path: str, group: int, faults: Faults) -> Iterator[RawBlock]:
         place, first = f"{path}, {self.group_name} {group}", 0
         try:
-            others = [name for name in self.kept if name not in self.chosen.all]
-            for batch in self._batches(path, group, [*self.chosen.all, *others]):
+            for batch in self._batches(path, group, list(dict.fromkeys([*self.chosen.all, *self.kept]))):
                 block = to_raw_block(batch, self.chosen, place, self.kept)
                 yield check_block(block, self.n_features, faults, first, self.chosen.features)
                 first += batch.num_rows
@@ -226,7 +234,7 @@ class TableSource(Source):
         d, only = len(self.chosen.features), self.chosen._replace(features=[])
         place = f"{path}, {self.group_name} {group}"
         try:
-            for batch in self._batches(path, group, only.all):
+            for batch in self._batches(path, group, only.read):
                 block = to_raw_block(batch, only, place)._replace(X=np.zeros((batch.num_rows, 1)))
                 block = check_block(block, 1, faults)
                 yield batch.num_rows, d, d * batch.num_rows, block.y, block.weight

@@ -213,7 +213,11 @@ class Source(ABC):
     @functools.cached_property
     def summary(self) -> Summary:
         """The numbers of rows, features and entries, and the labels, found by a first scan."""
-        return self._count()
+        for observer in self._observers:
+            observer.start()
+        found = self._count()
+        self._observers = ()  # a source that is kept or pickled holds nothing of what they have seen
+        return found
 
     def _count(self) -> Summary:
         faults, tally = Faults(self.on_bad_row), Tally()
@@ -241,7 +245,10 @@ class Source(ABC):
         self._head = head.blocks
 
     def observe(self, observer: Observer) -> bool:
-        """Show the blocks of the first scan to an observer as well; False if the scan is over."""
+        """Show the blocks of the first scan to an observer as well; False if the scan is over.
+
+        The source forgets its observers after the scan: whoever needs one keeps it.
+        """
         if "summary" in vars(self) or self.on_workers:
             return False
         self._observers = (*self._observers, observer)

@@ -131,17 +131,25 @@ class CachedSource(Source):
                 try:
                     if key is None:
                         raise CacheFault("its rows are not from files")
-                    self._store = Store(self.path, key)
+                    self._store = self._found(key)
                     self._warn_of_skipped(self._store.summary)
                 except CacheFault:
                     self._store = self._write()
             return self._store
+
+    def _found(self, key: str) -> Store:
+        """The cache on disk, if its rows are divided as those of the source."""
+        store = Store(self.path, key)
+        if len(store.partitions) != len(self.inner) or self.n_features not in (None, store.summary.features):
+            raise CacheFault("its index is damaged: it has other partitions or features than the source")
+        return store
 
     def _written_again(self, old: Store, fault: str) -> Store:
         """A new cache in place of a damaged one; the blocks have the same numbers."""
         with self._lock:
             if self._store is old:
                 warnings.warn(f"the cache {self.path} is damaged ({fault}) and is written again", SourceWarning, 3)
+                self.n_features = self.inner.n_features  # the old index may be wrong as well
                 self._store = self._write()
             assert self._store is not None
             if self._store.summary != old.summary:

@@ -84,7 +84,7 @@ class CsvSource(TextSource):
                 tables.ReadOptions(use_threads=False, column_names=self.headers[path], block_size=len(data) + 1),
                 tables.ParseOptions(delimiter=self.delimiter),
                 tables.ConvertOptions(
-                    column_types=types, include_columns=[*self.chosen.all, *kept], strings_can_be_null=True
+                    column_types=types, include_columns=[*self.chosen.read, *kept], strings_can_be_null=True
                 ),
             )
         except ValueError as error:

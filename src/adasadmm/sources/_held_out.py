@@ -44,10 +44,16 @@ def split(source: Source, fraction: float) -> tuple[Source, Source | None]:
 class SplitCounts:
     """An observer of the first scan: the totals of each part, and the number of the first row of each partition."""
 
+    rows: int
+    firsts: list[int]
+    parts: tuple[Tally, Tally]
+
     def __init__(self, fraction: float) -> None:
-        self.fraction, self.rows, self.watches = fraction, 0, False
-        self.firsts: list[int] = []
-        self.parts = Tally(), Tally()
+        self.fraction, self.watches = fraction, False
+        self.start()
+
+    def start(self) -> None:
+        self.rows, self.firsts, self.parts = 0, [], (Tally(), Tally())
 
     def add(self, block: RawBlock, partition: int) -> None:
         while len(self.firsts) <= partition:
@@ -63,9 +69,13 @@ class SplitCounts:
         if self.watches:
             source.summary
         elif self.rows == 0:
-            for partition in range(len(source)):
-                for block in source.raw_blocks([partition]):
-                    self.add(block, partition)
+            try:
+                for partition in range(len(source)):
+                    for block in source.raw_blocks([partition]):
+                        self.add(block, partition)
+            except BaseException:
+                self.start()  # the next attempt counts all rows
+                raise
 
 
 class ChosenRows(NamedTuple):

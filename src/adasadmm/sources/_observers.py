@@ -14,10 +14,12 @@ FIRST_ROWS = 1000  # the rows of a source that are inspected before a run
 
 
 class Observer(Protocol):
-    """Sees each block of a scan, in order.
+    """Sees each block of a scan, in order. A scan that has failed is made again, and starts the observer again.
 
     Rows of svmlight text may be narrower than the source: its number of features is known only after the scan.
     """
+
+    def start(self) -> None: ...
 
     def add(self, block: RawBlock, partition: int, /) -> None: ...
 
@@ -25,9 +27,14 @@ class Observer(Protocol):
 class Head:
     """Keeps copies of the first rows."""
 
+    blocks: list[RawBlock]
+    missing: int
+
     def __init__(self) -> None:
-        self.blocks: list[RawBlock] = []
-        self.missing = FIRST_ROWS
+        self.start()
+
+    def start(self) -> None:
+        self.blocks, self.missing = [], FIRST_ROWS
 
     def add(self, block: RawBlock, partition: int = 0) -> None:
         if self.missing > 0 and block.X.shape[0]:

@@ -55,6 +55,9 @@ class Moments:
     """The weighted mean and the sum of squares about it of each column; blocks are added by Chan's formula."""
 
     def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
         self.rows, self.weight, self.dense = 0, 0.0, False
         self.mean, self.squares = np.zeros(0), np.zeros(0)
 

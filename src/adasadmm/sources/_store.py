@@ -20,8 +20,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..linalg.matrices import CSR, Dense
+from ..linalg.matrices import CSR, UNSIGNED, Dense, all_finite
 from ._faults import RawBlock
+from ._gate import is_valid
 from ._summary import Summary
 
 __all__ = ["CacheFault", "Store", "Writer"]
@@ -117,12 +118,9 @@ class Store:
             if index["key"] != key:
                 raise CacheFault("the files or their settings have changed")
             totals, self.partitions, self._blocks = index["summary"], index["partitions"], index["blocks"]
-            if not all(0 <= k < len(self._blocks) for numbers in self.partitions for k in numbers):
+            if sorted(k for numbers in self.partitions for k in numbers) != list(range(len(self._blocks))):
                 raise CacheFault("its index is damaged: it names blocks that it has not")
-            if not all(
-                0 <= operator.index(totals[name]) < 2**62 for name in ("rows", "features", "entries", "skipped")
-            ):
-                raise CacheFault("its index is damaged: its totals are none")
+            _check_totals(totals, self._blocks)
             if totals["labels"] is not None:
                 totals["labels"] = {label: (rows, weight) for label, rows, weight in totals["labels"]}
             self.summary = Summary(**{**totals, "faults": tuple(totals["faults"])})
@@ -164,8 +162,12 @@ class Store:
         if zlib.crc32(memoryview(mapped)[: record["size"]]) != record["crc"]:
             raise CacheFault(f"block {number} is damaged")
         block = self._block_of(record, mapped)
-        if not _is_sound(block.X):
+        if not _is_sound(block.X, self.summary.features):
             raise CacheFault(f"block {number} is not a matrix")
+        if not all(_is_column(column, block.X.shape[0]) for column in (block.y, block.weight, block.offset)):
+            raise CacheFault(f"block {number} has targets, weights or offsets that do not belong to its rows")
+        if block.weight is not None and (block.weight < 0.0).any():
+            raise CacheFault(f"block {number} has negative weights")
         self._checked.add(number)
         return block
 
@@ -189,14 +191,30 @@ def _array(mapped: mmap.mmap, dtype: str, shape: list[int], at: int) -> np.ndarr
     return np.ndarray(shape, dtype, mapped, at)
 
 
-def _is_sound(X: Dense | CSR) -> bool:
+def _check_totals(totals: dict[str, Any], blocks: list[dict[str, Any]]) -> None:
+    """Raise `CacheFault` if the totals are not those of the blocks: arrays of all rows are made by them."""
+    if not all(0 <= operator.index(totals[name]) < 2**62 for name in ("rows", "features", "entries", "skipped")):
+        raise CacheFault("its index is damaged: its totals are none")
+    shapes = [{name: shape for name, _, shape, _ in record["arrays"]} for record in blocks]
+    rows = sum(found["values"][0] if "values" in found else found["indptr"][0] - 1 for found in shapes)
+    entries = sum(math.prod(found["values" if "values" in found else "data"]) for found in shapes)
+    if (rows, entries) != (totals["rows"], totals["entries"]) or not 0.0 <= totals["weight"] < math.inf:
+        raise CacheFault("its index is damaged: its totals are not those of its blocks")
+
+
+def _is_sound(X: Dense | CSR, features: int) -> bool:
     """Whether compiled code, which does not check indices, can use the rows."""
     if isinstance(X, Dense):
-        return X.values.ndim == 2 and X.values.dtype == np.float64
-    forms = [(array.ndim, array.dtype.name) for array in X[:3]]
-    if forms not in ([(1, "float64"), (1, f"u{width}"), (1, width)] for width in ("int32", "int64")):
-        return False
-    if not len(X.indptr):
+        return X.values.dtype == np.float64 and X.values.ndim == 2 and X.shape[1] <= features and all_finite(X.values)
+    known = [[np.dtype(kind) for kind in (np.float64, unsigned, signed)] for signed, unsigned in UNSIGNED.items()]
+    if [array.dtype for array in X[:3]] not in known or any(array.ndim != 1 for array in X[:3]):
+        return False  # also for bytes in another order, which is another type
+    if not len(X.indptr) or not all_finite(X.data):
         return False
     ordered = X.indptr[0] == 0 and X.indptr[-1] == len(X.data) == len(X.indices) and (np.diff(X.indptr) >= 0).all()
     return bool(ordered and np.max(X.indices, initial=0) < max(X.columns, 1))
+
+
+def _is_column(values: np.ndarray | None, rows: int) -> bool:
+    """Whether there is a label or a finite number for each row."""
+    return values is None or (values.shape == (rows,) and bool(is_valid(values).all()))

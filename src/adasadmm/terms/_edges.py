@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from typing import Any
 
@@ -10,16 +11,20 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ..graphs import chain
+from ._columns import Values
 from ._given import plain_value
 from ._levels import MISSING, OTHER, find_level
 
-__all__ = ["check_places", "edges_of", "levels_of_edges", "weights_of"]
+__all__ = ["check_places", "edges_of", "pairs_of", "weights_of"]
 
 MOST_PAIRS = 200_000
 MOST_NAMED = 5
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def edges_of(term: Any, label: str, levels: list, base: int, places: np.ndarray | None) -> np.ndarray:
+def edges_of(
+    term: Any, label: str, levels: list, base: int, places: np.ndarray | None, pairs: list[tuple]
+) -> np.ndarray:
     """Pairs of levels that may be fused; a level without neighbours of its own is joined to the base."""
     apart = [k for k, level in enumerate(levels) if level in (MISSING, OTHER)]
     proper = [k for k in range(len(levels)) if k not in apart]
@@ -37,7 +42,7 @@ def edges_of(term: Any, label: str, levels: list, base: int, places: np.ndarray 
         if term.cyclic and len(proper) > 2:
             own = np.vstack([own, [proper[0], proper[-1]]])
     elif term.edges is not None:
-        own = _given_edges(term, label, levels)
+        own = _given_edges(pairs, label, levels)
     else:
         assert places is not None
         own = _nearest(places, term.neighbours)
@@ -45,39 +50,43 @@ def edges_of(term: Any, label: str, levels: list, base: int, places: np.ndarray 
     return np.vstack([own, np.array(more, dtype=int).reshape(-1, 2)])
 
 
-def levels_of_edges(term: Any, label: str) -> list:
-    """The levels that the edges of a spatial term name."""
-    return list(dict.fromkeys(level for pair in _pairs(term, label) for level in pair))
-
-
-def _pairs(term: Any, label: str) -> list[tuple]:
-    if not isinstance(term.edges, str):
-        return list(term.edges)
+def pairs_of(term: Any, label: str, found: Values | None) -> list[tuple]:
+    """The pairs of levels that a spatial term was given, from its file if it names one; other terms have none."""
+    given = getattr(term, "edges", None)
+    if not isinstance(given, str):
+        return list(given or ())
     try:
-        with open(term.edges, newline="") as file:
+        with open(given, newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]
     except OSError as error:
-        raise ValueError(f"{label}: the file of edges {term.edges!r} cannot be read: {error.strerror}") from None
+        raise ValueError(f"{label}: the file of edges {given!r} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{label}: the file of edges {given!r} is not CSV in UTF-8: {error}") from None
     if len(rows) < 2 or any(len(row) < 2 for row in rows):
-        raise ValueError(f"{label}: the file of edges {term.edges!r} needs a heading and two columns of levels")
-    return [tuple(map(_number_or_text, row[:2])) for row in rows[1:]]
+        raise ValueError(f"{label}: the file of edges {given!r} needs a heading and two columns of levels")
+    assert found is not None
+    known = {*found.counts(), *(found.categories or ())}
+    has_numbers = any(isinstance(value, (int, float)) for value in known)
+    return [tuple(_level(cell, known, has_numbers) for cell in row[:2]) for row in rows[1:]]
 
 
-def _number_or_text(cell: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            continue
-    return cell
+def _level(cell: str, known: set, has_numbers: bool) -> Any:
+    """The level that a cell names: a number only if the column holds numbers, so that the text "01" stays as it is."""
+    if cell in known:
+        return cell
+    cell = cell.strip()
+    if not has_numbers or cell in known or not NUMBER.fullmatch(cell):
+        return cell
+    number = float(cell)
+    return int(number) if number.is_integer() else number
 
 
-def _given_edges(term: Any, label: str, levels: list) -> np.ndarray:
+def _given_edges(given: list[tuple], label: str, levels: list) -> np.ndarray:
     """The given edges as numbers of levels; levels that no edge names stay apart, with a warning."""
     number = {level: k for k, level in enumerate(levels)}
-    pairs = np.array([[number[one], number[other]] for one, other in _pairs(term, label)])
+    pairs = np.array([[number[one], number[other]] for one, other in given])
     pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
-    named = {level for pair in _pairs(term, label) for level in pair}
+    named = {level for pair in given for level in pair}
     alone = [level for level in levels if level not in named and level not in (MISSING, OTHER)]
     if alone:
         listed = ", ".join(map(repr, alone[:MOST_NAMED])) + (", ..." if len(alone) > MOST_NAMED else "")

@@ -181,8 +181,9 @@ class spatial(_Factor):
     column : str
         Name of the column with the places.
     edges : frame, sequence of pairs, or path of a CSV file, default=None
-        Pairs of levels; the first two columns of a frame or a file, whose first line is a heading. Levels of the edges
-        without a row get the coefficient that the penalty gives them: that of their neighbours.
+        Pairs of levels; the first two columns of a frame or a file in UTF-8, whose first line is a heading. A level in
+        a file is a number if the column holds numbers, otherwise text: "01" is not "1". Levels of the edges without a
+        row get the coefficient that the penalty gives them: that of their neighbours.
     coordinates : (str, str), default=None
         Two columns with the coordinates of the rows. A place is at the mean of its rows, and its edges lead to the
         ``neighbours`` nearest places. Either ``edges`` or ``coordinates`` is required.

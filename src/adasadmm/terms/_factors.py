@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._columns import Values
-from ._edges import check_places, edges_of, levels_of_edges, weights_of
+from ._edges import check_places, edges_of, weights_of
 from ._given import term_name
 from ._levels import AVERAGE, Levels, find_level, learn_levels
 from ._slots import Slot
@@ -160,16 +160,19 @@ def label_of(term: Any) -> str:
     return f"terms.{type(term).__name__}({term.column!r})"
 
 
-def levels_of(term: Any, found: Values | None) -> Levels:
-    """The levels of an ordered, nominal or spatial term, from the values of its column."""
+def levels_of(term: Any, found: Values | None, pairs: list[tuple]) -> Levels:
+    """The levels of an ordered, nominal or spatial term, from the values of its column and the pairs of its edges."""
     label = label_of(term)
-    more = levels_of_edges(term, label) if getattr(term, "edges", None) is not None else None
-    levels = learn_levels(term, label, found, more)
+    levels = learn_levels(term, label, found, _named(pairs))
     base = 0 if term.base is None else find_level(levels.levels, term.base, f"base of {label}")
     return replace(levels, base=base, coordinates=getattr(term, "coordinates", None) or ())
 
 
-def factor_of(term: Any, levels: Levels, tally: Tally) -> Factor:
+def _named(pairs: list[tuple]) -> list:
+    return list(dict.fromkeys(level for pair in pairs for level in pair))
+
+
+def factor_of(term: Any, levels: Levels, tally: Tally, pairs: list[tuple]) -> Factor:
     """The block of an ordered, nominal or spatial term."""
     label, counts, places = label_of(term), tally.counts(), tally.places()
     coder = replace(levels, places=places)
@@ -177,9 +180,9 @@ def factor_of(term: Any, levels: Levels, tally: Tally) -> Factor:
         check_places(term, label, coder.levels, places)
     if np.count_nonzero(counts.rows) < 2:
         raise ValueError(f"{label} has one level only, {coder.levels[int(counts.rows.argmax())]!r}: leave the term out")
-    if getattr(term, "edges", None) is not None:
-        _check_named(levels_of_edges(term, label), label, coder.levels, counts)
-    edges = edges_of(term, label, coder.levels, coder.base, places)
+    if pairs:
+        _check_named(_named(pairs), label, coder.levels, counts)
+    edges = edges_of(term, label, coder.levels, coder.base, places, pairs)
     place = np.arange(len(coder)) - (np.arange(len(coder)) > coder.base)
     place[coder.base] = -1
     direction = {None: 0, "increasing": 1, "decreasing": -1}[getattr(term, "monotone", None)]

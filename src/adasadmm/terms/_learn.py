@@ -7,6 +7,7 @@ from typing import Any
 
 from ._columns import Moments, Values
 from ._design import FACTORS, Block, Design
+from ._edges import pairs_of
 from ._factor_terms import interaction
 from ._factors import Factor, Measures, Tally, factor_of, label_of, levels_of, parts_of, product_of
 from ._given import term_name
@@ -24,9 +25,12 @@ def learn(terms: list, blocks: Blocks, centred: bool) -> Design:
     factors = {term_name(term): term for term in terms if isinstance(term, FACTORS)}
     numbers = [term for term in terms if not isinstance(term, (*FACTORS, interaction))]
     values, moments, rows = _first_pass(list(factors.values()), numbers, blocks)
-    known = {name: levels_of(term, values.get(term.column)) for name, term in factors.items()}
+    pairs = {name: pairs_of(term, label_of(term), values.get(term.column)) for name, term in factors.items()}
+    known = {name: levels_of(term, values.get(term.column), pairs[name]) for name, term in factors.items()}
     tallies = _second_pass(terms, known, blocks)
-    made: dict[str, Factor] = {name: factor_of(term, known[name], tallies[name]) for name, term in factors.items()}
+    made: dict[str, Factor] = {
+        name: factor_of(term, known[name], tallies[name], pairs[name]) for name, term in factors.items()
+    }
 
     def block_of(term: Any) -> Block:
         if isinstance(term, interaction):

@@ -122,7 +122,7 @@ def find_level(levels: list, given: Any, what: str) -> int:
 # --- learning --------------------------------------------------------------------------------------------------------
 
 
-def learn_levels(term: Any, label: str, found: Values | None, more: list | None = None) -> Levels:
+def learn_levels(term: Any, label: str, found: Values | None, more: list) -> Levels:
     """The levels of a term's column, from its values; ``more`` are levels that need no row."""
     cuts = None
     if getattr(term, "bins", None) is not None:
@@ -130,7 +130,7 @@ def learn_levels(term: Any, label: str, found: Values | None, more: list | None 
         levels = _bands(cuts)
     else:
         assert found is not None
-        levels = _distinct(term, label, found, more or [])
+        levels = _distinct(term, label, found, more)
     if term.missing == "level":
         levels = [*levels, MISSING]
     made = Levels(label, term.column, levels, term.unknown, term.missing, 0, cuts)

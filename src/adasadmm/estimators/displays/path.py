@@ -130,8 +130,6 @@ class PathDisplay:
         search, coefs = searched(estimator), np.atleast_2d(estimator.coef_path_[index])
         scoring = getattr(estimator, "scoring", None)
         graph = getattr(estimator, "graph_", None)
-        curve = getattr(estimator, "_curve", None)  # a trend: the coefficients are its values at the observed times
-        times = None if curve is None else curve.knots
         return cls(
             search.alphas,
             coefs,
@@ -140,7 +138,7 @@ class PathDisplay:
             names=names,
             clusters=None if graph is None else np.atleast_2d(estimator.clusters_)[index],
             df=getattr(estimator, "df_path_", None),
-            times=times if times is not None and len(times) == coefs.shape[1] else None,
+            times=_times_of(estimator, coefs.shape[1]),
             grid=search.grid,
             score_name=scoring if isinstance(scoring, str) else "accuracy" if is_classifier(estimator) else "score",
         ).plot(ax=ax, kind=kind)
@@ -288,3 +286,13 @@ class PathDisplay:
         top.set_xticks(self._x[some], [f"{self.df[k]:.3g}" for k in some])
         top.set_xlabel("degrees of freedom", fontsize=8, color=INK)
         top.tick_params(labelsize=8, colors=INK)
+
+
+def _times_of(estimator: BaseEstimator, values: int) -> np.ndarray | None:
+    """The times at which the curves of a trend have so many values; None for other models.
+
+    Models saved by 0.2 have values at the times with a target only, which are the knots.
+    """
+    curve = getattr(estimator, "_curve", None)
+    known = [] if curve is None else [estimator.times_, curve.knots]
+    return next((times for times in known if len(times) == values), None)

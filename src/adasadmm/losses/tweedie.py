@@ -1,0 +1,254 @@
+"""The Tweedie loss of a prediction ``z`` of the logarithm of the mean, for amounts of which some may be 0.
+
+It lies between the losses of `log_link`: `Poisson` for the power 1, `Gamma` for the power 2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .._core.arrays import on_arrays
+from .._core.jit import inlined
+from ._generic import (
+    NEWTON_STEPS,
+    check,
+    conjugate,
+    domain,
+    has_log_link,
+    prox,
+    roots,
+    second,
+    slope,
+    value,
+    xlogx,
+    xlogx_of,
+)
+from .log_link import (
+    Gamma,
+    Poisson,
+    check_least,
+    check_positive,
+    exponential,
+    exponential_root,
+    exponential_roots,
+    gamma_conjugates,
+    gamma_proxes,
+    poisson_conjugates,
+    poisson_proxes,
+)
+
+
+class Tweedie(NamedTuple):
+    """``exp((2 - p) z) / (2 - p) + y exp((1 - p) z) / (p - 1)`` for amounts ``y >= 0`` of which some may be 0.
+
+    The variance of the target is proportional to the p-th power of its mean. For p between 1 and 2 the target is the
+    sum of a random number of gamma-distributed amounts, such as the claims of an insurance contract in one year. The
+    loss is that of `Poisson` for p = 1, and that of `Gamma` for p = 2.
+
+    Parameters
+    ----------
+    power : float, default=1.5
+        p, from 1 to 2. For other powers the loss with a logarithmic link is not convex.
+
+    Examples
+    --------
+    >>> from adasadmm import Tweedie, losses
+    >>> losses.value(Tweedie(1.5), 0.0, 2.0), losses.slope(Tweedie(1.5), 0.0, 2.0)
+    (6.0, -1.0)
+    """
+
+    power: float = 1.5
+
+
+@value.register
+def tweedie_value(loss: Tweedie, z, y):
+    rise, fall = _exponents(loss)
+    return _exponential_over(rise, z) + (y * _exponential_over(fall, -z) if y > 0.0 else 0.0)
+
+
+@on_arrays(tweedie_value)
+def tweedie_values(loss, z, y):
+    rise, fall = _exponents(loss)
+    risen = np.exp(rise * z) / rise if rise > 0.0 else z
+    fallen = np.exp(-fall * z) / fall if fall > 0.0 else -z
+    return risen + np.where(y > 0.0, y * fallen, 0.0)
+
+
+@slope.register
+def tweedie_slope(loss: Tweedie, z, y):
+    rise, fall = _exponents(loss)
+    return exponential(rise * z) - (y * exponential(-fall * z) if y > 0.0 else 0.0)
+
+
+@on_arrays(tweedie_slope)
+def tweedie_slopes(loss, z, y):
+    rise, fall = _exponents(loss)
+    return np.exp(rise * z) - np.where(y > 0.0, y * np.exp(-fall * z), 0.0)
+
+
+@second.register
+def second_of_tweedie(loss: Tweedie, z, y):
+    rise, fall = _exponents(loss)
+    of_rise = rise * exponential(rise * z) if rise > 0.0 else 0.0
+    return of_rise + (fall * y * exponential(-fall * z) if fall * y > 0.0 else 0.0)
+
+
+@on_arrays(second_of_tweedie)
+def seconds_of_tweedie(loss, z, y):
+    rise, fall = _exponents(loss)
+    risen = rise * np.exp(rise * z) if rise > 0.0 else 0.0
+    return risen + np.where(fall * y > 0.0, fall * y * np.exp(-fall * z), 0.0)
+
+
+@prox.register
+def tweedie_prox(loss: Tweedie, z, tau, y):
+    rise, fall = _exponents(loss)
+    if tau <= 0.0:
+        return z
+    if fall == 0.0:
+        return prox(Poisson(), z, tau, y)
+    if rise == 0.0:
+        return prox(Gamma(), z, tau, y)
+    if y <= 0.0:
+        return exponential_root(rise * z, rise * tau) / rise
+    # The root lies between z and log y, where the slope is 0. There |u - z| <= |log y - z|, which bounds the larger
+    # one of both exponentials.
+    best = math.log(y)
+    if z == best:
+        return z
+    most = max(math.log(abs(z - best)) - math.log(tau), rise * best) + math.log(2.0)
+    low, high = (best, min(z, most / rise)) if z > best else (max(z, (best - most) / fall), best)
+    return _tweedie_root(loss, y, 1.0, tau, z, low, high, high if z > best else low)
+
+
+@on_arrays(tweedie_prox)
+def tweedie_proxes(loss, z, tau, y):
+    rise, fall = _exponents(loss)
+    if fall == 0.0:
+        return poisson_proxes(Poisson(), z, tau, y)
+    if rise == 0.0:
+        return gamma_proxes(Gamma(), z, tau, y)
+    best = np.log(y)
+    most = np.maximum(np.log(np.abs(z - best)) - np.log(tau), rise * best) + math.log(2.0)
+    is_above = z > best
+    low = np.where(is_above, best, np.maximum(z, (best - most) / fall))
+    high = np.where(is_above, np.minimum(z, most / rise), best)
+    start = np.where(is_above, high, low)
+    found = np.where(y > 0.0, z, exponential_roots(rise * z, rise * tau) / rise)
+    sought = (y > 0.0) & (z != best)
+    roots_of = (array[sought] for array in np.broadcast_arrays(y, tau, z, low, high, start))
+    found[sought] = _tweedie_roots(loss, 1.0, *roots_of)
+    return np.where(tau > 0.0, found, z)
+
+
+@conjugate.register
+def tweedie_conjugate(loss: Tweedie, s, y):
+    rise, fall = _exponents(loss)
+    if fall == 0.0:
+        return conjugate(Poisson(), s, y)
+    if rise == 0.0:
+        return conjugate(Gamma(), s, y)
+    if y <= 0.0:
+        return (xlogx(s) - s) / rise
+    # The supremum is where the slope is s. With z = log y + t and r = s / y^rise the equation for t is
+    # exp(rise t) - exp(-fall t) = r, where one exponential is at most 1.
+    best, relative = math.log(y), s / exponential(rise * math.log(y))
+    far = best + (math.log1p(relative) / rise if s > 0.0 else -math.log1p(-relative) / fall)
+    if not math.isfinite(far):
+        return math.inf
+    z = _tweedie_root(loss, y, 0.0, 1.0, s, min(best, far), max(best, far), far)
+    # Any z gives less than the supremum. The second derivative changes by at most a factor e per unit of z, so the
+    # supremum is at most -log(1 - |error| / second) away, and the function rises by at most |error| per unit.
+    error, curved = abs(s - slope(loss, z, y)), second(loss, z, y)
+    if not error < curved:
+        return math.inf
+    return s * z - value(loss, z, y) - error * math.log1p(-error / curved)
+
+
+@on_arrays(tweedie_conjugate)
+def tweedie_conjugates(loss, s, y):
+    rise, fall = _exponents(loss)
+    if fall == 0.0:
+        return poisson_conjugates(Poisson(), s, y)
+    if rise == 0.0:
+        return gamma_conjugates(Gamma(), s, y)
+    total = np.where(y > 0.0, np.inf, (xlogx_of(s) - s) / rise)
+    best = np.log(y)
+    relative = s / np.exp(rise * best)
+    far = best + np.where(s > 0.0, np.log1p(relative) / rise, -np.log1p(-relative) / fall)
+    sought = (y > 0.0) & np.isfinite(far)
+    s, y, best, far = s[sought], y[sought], best[sought], far[sought]
+    z = _tweedie_roots(loss, 0.0, y, 1.0, s, np.minimum(best, far), np.maximum(best, far), far)
+    error, curved = np.abs(s - tweedie_slopes(loss, z, y)), seconds_of_tweedie(loss, z, y)
+    found = s * z - tweedie_values(loss, z, y) - error * np.log1p(-error / curved)
+    total[sought] = np.where(error < curved, found, np.inf)
+    return total
+
+
+@domain.register
+def tweedie_domain(loss: Tweedie, y):
+    low = -y if loss.power == 1.0 else 0.0 if y <= 0.0 else -math.inf
+    return low, 1.0 if loss.power == 2.0 else math.inf
+
+
+@on_arrays(tweedie_domain)
+def tweedie_domains(loss, y):
+    low = -y if loss.power == 1.0 else np.where(y <= 0.0, 0.0, -np.inf)
+    return low, 1.0 if loss.power == 2.0 else np.inf
+
+
+@inlined
+def _exponents(loss):
+    """``2 - p`` and ``p - 1``."""
+    return 2.0 - loss.power, loss.power - 1.0
+
+
+@inlined
+def _exponential_over(k, x):
+    """``exp(k x) / k``; for k = 0, its limit x up to a constant."""
+    return exponential(k * x) / k if k > 0.0 else x
+
+
+@inlined
+def _tweedie_root(loss, y, own, tau, c, low, high, start):
+    """The u between low and high with ``own u + tau slope(u) = c``, by Newton's method with bisection."""
+    u = start
+    for _ in range(NEWTON_STEPS):
+        error = own * u + tau * slope(loss, u, y) - c
+        if error > 0.0:
+            high = u
+        else:
+            low = u
+        finite = abs(error) < math.inf  # where it is not, nor is the second derivative
+        following = u - error / (own + tau * second(loss, u, y)) if finite else math.inf
+        if not low <= following <= high:
+            following = 0.5 * (low + high)
+        moved = abs(following - u)
+        u = following
+        if moved <= 1e-15 * (1.0 + abs(u)):
+            break
+    return u
+
+
+def _tweedie_roots(loss, own, y, tau, c, low, high, start):
+    def error(u, y, tau, c):
+        return own * u + tau * tweedie_slopes(loss, u, y) - c, own + tau * seconds_of_tweedie(loss, u, y)
+
+    return roots(error, low, high, start, y, tau, c)
+
+
+@has_log_link.register
+def tweedie_has_log_link(loss: Tweedie) -> bool:
+    return True
+
+
+@check.register(Tweedie)
+def tweedie_check(loss, y):
+    if not 1.0 <= loss.power <= 2.0:
+        raise ValueError(f"power of Tweedie must lie between 1 and 2, got {loss.power}")
+    if loss.power == 2.0:
+        check_positive(y, "Tweedie(power=2)")
+    check_least(y, 0.0, "amounts", "Tweedie")
