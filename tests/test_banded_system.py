@@ -54,15 +54,18 @@ def test_points_without_data_need_the_whole_system():
 
 
 def test_the_whole_system_is_accurate_where_the_other_is_not():
-    """Third differences of 1,000 points: squaring their condition number, 1e8, leaves no digit."""
-    rng = np.random.default_rng(0)
-    A, H, J = differences(1000, 3, rng, uneven=False), 1e-3, 1e-16
-    w, t = np.cumsum(rng.normal(size=1000)), rng.normal(size=997)
-    system = system_of(sp.eye_array(1000), A)
-    system.factor(np.full(1000, H), np.full(997, 1.0 / J), np.zeros(1000))
-    found = [system.jointly(H * w + A.T @ t, t - A @ w / J, careful)[0] for careful in (False, True)]
-    off = [np.abs(dw - w).max() / np.abs(w).max() for dw in found]
-    assert off[1] < 1e-3 * off[0] and off[1] < 1e-6, off
+    """Third differences of 1,000 points: squaring their condition number, 1e8, costs three digits more."""
+    H, J, off = 1e-3, 1e-16, []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        A = differences(1000, 3, rng, uneven=False)
+        w, t = np.cumsum(rng.normal(size=1000)), rng.normal(size=997)
+        system = system_of(sp.eye_array(1000), A)
+        system.factor(np.full(1000, H), np.full(997, 1.0 / J), np.zeros(1000))
+        found = [system.jointly(H * w + A.T @ t, t - A @ w / J, careful)[0] for careful in (False, True)]
+        off.append([np.abs(dw - w).max() / np.abs(w).max() for dw in found])
+    squared, whole = np.max(off, axis=0)
+    assert whole < 1e-9 < squared
 
 
 def test_multipliers_keep_their_digits_where_edges_are_strong():
