@@ -125,7 +125,7 @@ def gram_product(M: Rows, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
 
     def of_piece(piece: slice) -> np.ndarray:
         part = np.zeros_like(x)
-        for rows in blocks_of(M, piece):
+        for rows in [piece] if isinstance(innermost(M), CSR) else blocks_of(M, piece):  # sparse rows stay sparse
             part += transposed_product_of_piece(M, rows, weights[rows] * product_of_piece(M, rows, x))
         return part
 
