@@ -20,7 +20,19 @@ from ..certificates.trace import Certificate
 from ..problem import Problem
 from .work import Work
 
-__all__ = ["Monitor", "NamedState", "Point", "Run", "Slopes", "Solver", "Unfit", "beyond", "check_fits", "fits"]
+__all__ = [
+    "Monitor",
+    "NamedState",
+    "Point",
+    "Run",
+    "Slopes",
+    "Solver",
+    "Unfit",
+    "beyond",
+    "check_fits",
+    "fits",
+    "refuse",
+]
 
 NamedState = Mapping[str, np.ndarray | int | float]  # a saved run: each array and number under its name
 Slopes = Any  # an array for rows in memory, else a function of a block and of what the run remembers with it
@@ -93,8 +105,6 @@ class Solver(ABC):
     pattern_lags : bool
         Near the optimum the gap falls so fast that the zeros of v are not yet those of the optimum when it reaches
         ``tol``. One more iteration shows them.
-    solves_at_once : bool
-        Its first iteration ends at the solution.
     extrapolates : bool
         Its runs have a `Run.extrapolate`, with which a path of penalties predicts the next solution.
     narrows : bool
@@ -124,7 +134,6 @@ class Solver(ABC):
     knows_gap: ClassVar[bool] = False
     exact_v: ClassVar[bool] = False
     pattern_lags: ClassVar[bool] = False
-    solves_at_once: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = False
     narrows: ClassVar[bool] = False
     loss_functions: ClassVar[tuple[str, ...]] = ()
@@ -144,6 +153,10 @@ class Solver(ABC):
 
     def check(self, problem: Problem) -> None:  # noqa: B027
         """Raise `Unfit` before any work if the method cannot be used for a problem."""
+
+    def solves_at_once(self, problem: Problem) -> bool:
+        """Whether its first iteration ends at the solution."""
+        return False
 
     def foresee(self, problem: Problem, strengths: Sequence[float]) -> None:  # noqa: B027
         """Learn all strengths of a path, of which this is the first problem, before it begins.
@@ -169,6 +182,8 @@ class Run(ABC):
         Rows visited so far, or iterations for a solver that uses all rows; counted by `solve`.
     seconds : float
         Time spent in `advance`, and waiting for rows; counted by `solve`.
+    ended : bool
+        Another iteration would change nothing.
     from_file : bool
         It was read from a file that is not trusted, and must be compared with a new run before it continues.
 
@@ -191,6 +206,7 @@ class Run(ABC):
     batch_size: int = 1
     done: int = 0
     seconds: float = 0.0
+    ended: bool = False
     from_file: bool = False
 
     @abstractmethod
@@ -307,6 +323,12 @@ def check_fits(solver: Solver, problem: Problem) -> None:
             remedy = f"{'' if kind in losses.BUILT_IN else register}use {solver.alternative}"
             raise Unfit(f"{name} needs {function} for {loss}, which has none; {remedy}")
     solver.check(problem)
+
+
+def refuse(solver: Solver, reason: str) -> None:
+    """Raise `Unfit` if there is a reason why a solver cannot solve a problem."""
+    if reason:
+        raise Unfit(f"{solver} cannot solve this problem: {reason}; use ALM()")
 
 
 def fits(solver: Solver, problem: Problem) -> bool:

@@ -27,8 +27,8 @@ from ..certificates.trace import Certificate
 from ..linalg import products
 from ..linalg.quadratic_model import QuadraticModel
 from ..problem import Problem
+from .all_rows import AllRowsRun, Method
 from .base import Point, Run, Slopes, Solver, Unfit, beyond
-from .direct import DirectRun
 from .newton import PROBE, TINY, step_length
 from .units import even_beta
 from .work import Iterations, Work
@@ -107,7 +107,7 @@ class ProximalNewton(Solver):
         return ProximalNewtonRun(problem, self, ProximalNewtonMethod(problem, start))
 
 
-class ProximalNewtonMethod:
+class ProximalNewtonMethod(Method):
     """The iterates, the curvature h of the rows in H, and beta."""
 
     def __init__(self, problem: Problem, start: Point) -> None:
@@ -301,7 +301,7 @@ class Search:
         return smooth + length * bend - float(self.constraint(self.Aw + length * Ap)[2] @ Ap)
 
 
-class ProximalNewtonRun(DirectRun):
+class ProximalNewtonRun(AllRowsRun):
     """The run. Its v is that of the model, whose zeros are exact."""
 
     method: ProximalNewtonMethod

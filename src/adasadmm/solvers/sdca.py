@@ -22,9 +22,9 @@ from ..certificates.ascent import RowSide, move_slopes
 from ..linalg.matrices import WithIntercept
 from ..linalg.rows import weighted_squares
 from ..problem import Problem
-from .base import Point, Run, Slopes, Solver
-from .chain_dp import Chain, chain_of
-from .direct import DirectRun, refuse
+from .all_rows import AllRowsRun, Method
+from .base import Point, Run, Slopes, Solver, refuse
+from .tv.chain import Chain, chain_of
 
 __all__ = ["SDCA"]
 
@@ -84,7 +84,7 @@ class SDCA(Solver):
         return AscentRun(problem, self, AscentMethod(problem, start))
 
 
-class AscentMethod:
+class AscentMethod(Method):
     """The slopes s, ``pull = X'(c s)/n``, and the w that belongs to them and to theta."""
 
     def __init__(self, problem: Problem, start: Point) -> None:
@@ -134,7 +134,7 @@ def _mean_size(problem: Problem) -> float:
     return float(np.mean(weighted_squares(problem.rows.X, inverse)))
 
 
-class AscentRun(DirectRun):
+class AscentRun(AllRowsRun):
     """The run, whose dual point is part of the method's state."""
 
     method: AscentMethod

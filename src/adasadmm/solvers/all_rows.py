@@ -1,0 +1,160 @@
+"""The run around a method that has all rows in memory: what all such methods need, written once.
+
+A `Method` is its mathematics and the arrays w and theta. `AllRowsRun` adds products with A, certificate, state and
+copies.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from ..certificates import BestDual, diagonal, duality
+from ..certificates.duality import Dual
+from ..certificates.trace import Certificate
+from ..linalg.last_products import frozen, kept
+from ..linalg.matrices import all_finite
+from ..problem import Problem
+from .base import Monitor, NamedState, Point, Run, Solver
+from .work import Iterations, Work
+
+__all__ = ["AllRowsRun", "Method", "SolvedAtOnce"]
+
+
+class Method:
+    """The interface of a method: it updates w and theta, arrays that the run reads.
+
+    Attributes
+    ----------
+    ended : bool
+        Another iteration would change nothing.
+    """
+
+    w: np.ndarray
+    theta: np.ndarray
+    ended: bool = False
+
+    def advance(self) -> None:
+        """One iteration."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything but w and theta that further iterations depend on; the arrays themselves."""
+        return {}
+
+    def thaw(self) -> None:
+        """Replace w and theta by copies: they may be read-only."""
+        self.w, self.theta = self.w.copy(), self.theta.copy()
+
+
+class SolvedAtOnce(Method):
+    """A method whose first iteration ends at the solution."""
+
+    def __init__(self) -> None:
+        self.solved = np.zeros(1)
+
+    @property
+    def ended(self) -> bool:  # type: ignore[override]
+        return bool(self.solved[0])
+
+    def advance(self) -> None:
+        if not self.ended:
+            self.solve()
+            self.solved[0] = 1.0
+
+    def solve(self) -> None:
+        """Set w and theta to the solution."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"solved": self.solved}
+
+
+class AllRowsRun(Run):
+    """A method on one problem. What it does not say itself is its `dual_point`."""
+
+    def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
+        self.problem, self.solver, self.method = problem, solver, method
+        starts_at_zero = not method.w[0] and not method.w.any()  # the first entry alone tells most starts
+        self.v = frozen(np.zeros(problem.m)) if starts_at_zero else problem.last_A_products.of(method.w)
+        self.iteration, self.best_dual = 0, BestDual()
+
+    def advance(self, work: Work) -> None:
+        assert isinstance(work, Iterations)
+        for _ in range(work.number):
+            self.method.advance()
+        self.iteration += work.number
+        self.v = self.problem.last_A_products.of(self.method.w)
+        if not self.method.w.flags.writeable:  # the method makes new arrays, and v will not change either
+            frozen(self.v)
+
+    @property
+    def ended(self) -> bool:  # type: ignore[override]
+        return self.method.ended
+
+    def is_finite(self) -> bool:
+        return all_finite(self.method.w) and all_finite(self.method.theta)
+
+    @property
+    def point(self) -> Point:
+        return Point(self.method.w, self.v, self.method.theta)
+
+    @property
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.method.w, self.v
+
+    @property
+    def answer(self) -> np.ndarray:
+        return self.method.w
+
+    def monitor(self) -> Monitor:
+        """The certificate, which every point of the trace needs, has the objective."""
+        found = self.certify()
+        return Monitor(self.iteration, objective=found.primal, primal_residual=found.primal_residual)
+
+    @property
+    def slopes(self) -> np.ndarray | None:
+        """Slopes of the losses for the closed form of the dual value, where X is diagonal; None if theta tells them."""
+        return None
+
+    def certify(self) -> Certificate:
+        def compute() -> Certificate:
+            problem, w = self.problem, self.method.w
+            found = diagonal.values(problem, w, self.slopes, self.method.theta)
+            if found is None:
+                loss, dual = problem.loss_at(w)[0], duality.dual_value(problem, w, *self.dual_point())
+            else:
+                loss, dual = found.loss, Dual(found.dual, found.residual)
+            dual = duality.unless_unbounded(problem, dual)
+            primal = loss + problem.ridge_value(w) + problem.penalty_value(problem.last_A_products.of(w))
+            gap = duality.relative_gap(problem, primal, dual.value)
+            return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)
+
+        return self.best_dual.find(self.problem, self.iteration, compute)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {"w": self.method.w, "v": self.v, "theta": self.method.theta, **self.method.state()}
+
+    def state(self) -> NamedState:
+        numbers = {"iteration": self.iteration, "best_dual": self.best_dual.best}
+        return {name: kept(array) for name, array in self._arrays().items()} | numbers
+
+    def restore(self, state: NamedState) -> None:
+        self.method.thaw()
+        self.v = self.v.copy()  # it may be a product that the problem keeps
+        for name, array in self._arrays().items():
+            array[...] = state[name]
+        self.iteration, self.best_dual.best = int(state["iteration"]), float(state["best_dual"])
+        self.best_dual.forget()
+
+    def fork(self, problem: Problem | None) -> Run:
+        if problem is None:
+            raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
+        fork = self.solver.begin(problem, self.point)
+        assert isinstance(fork, AllRowsRun)
+        fork.done, fork.seconds = self.done, self.seconds
+        if problem is self.problem:
+            fork.restore(self.state())
+            fork.best_dual = copy.copy(self.best_dual)
+        return fork
