@@ -1,16 +1,17 @@
 """The run around a method that has all rows in memory: what all such methods need, written once.
 
-A `Method` is its mathematics and the arrays w and theta. `AllRowsRun` adds products with A, certificate, state and
-copies.
+A `Method` is its mathematics and the arrays w, v and theta. `AllRowsRun` adds the trace, the certificate, the state by
+name and copies.
 """
 
 from __future__ import annotations
 
 import copy
+from typing import ClassVar
 
 import numpy as np
 
-from ..certificates import BestDual, diagonal, duality
+from ..certificates import BestDual, certify, diagonal, duality
 from ..certificates.duality import Dual
 from ..certificates.trace import Certificate
 from ..linalg.last_products import frozen, kept
@@ -19,11 +20,21 @@ from ..problem import Problem
 from .base import Monitor, NamedState, Point, Run, Solver
 from .work import Iterations, Work
 
-__all__ = ["AllRowsRun", "Method", "SolvedAtOnce"]
+__all__ = ["AllRowsRun", "AllRowsSolver", "ExactRun", "Method", "SolvedAtOnce"]
+
+
+class AllRowsSolver(Solver):
+    """The facts about a method that has all rows in memory, uses them in every iteration, and has an exact v."""
+
+    uses_all_rows: ClassVar[bool] = True
+    takes_streams: ClassVar[bool] = False
+    takes_any_B: ClassVar[bool] = False
+    knows_gap: ClassVar[bool] = True
+    exact_v: ClassVar[bool] = True
 
 
 class Method:
-    """The interface of a method: it updates w and theta, arrays that the run reads.
+    """The interface of a method: it updates w, v and theta, arrays that the run reads; an `ExactRun` sets v.
 
     Attributes
     ----------
@@ -32,6 +43,7 @@ class Method:
     """
 
     w: np.ndarray
+    v: np.ndarray
     theta: np.ndarray
     ended: bool = False
 
@@ -40,12 +52,12 @@ class Method:
         raise NotImplementedError
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything but w and theta that further iterations depend on; the arrays themselves."""
+        """Everything but w, v and theta that further iterations depend on; the arrays themselves."""
         return {}
 
     def thaw(self) -> None:
-        """Replace w and theta by copies: they may be read-only."""
-        self.w, self.theta = self.w.copy(), self.theta.copy()
+        """Replace w, v and theta by copies: they may be read-only, or known to the problem."""
+        self.w, self.v, self.theta = self.w.copy(), self.v.copy(), self.theta.copy()
 
 
 class SolvedAtOnce(Method):
@@ -72,22 +84,25 @@ class SolvedAtOnce(Method):
 
 
 class AllRowsRun(Run):
-    """A method on one problem. What it does not say itself is its `dual_point`."""
+    """A method on one problem, whose point is that of the method. What it does not say itself is its `dual_point`."""
 
     def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
         self.problem, self.solver, self.method = problem, solver, method
-        starts_at_zero = not method.w[0] and not method.w.any()  # the first entry alone tells most starts
-        self.v = frozen(np.zeros(problem.m)) if starts_at_zero else problem.last_A_products.of(method.w)
         self.iteration, self.best_dual = 0, BestDual()
+
+    @property
+    def v(self) -> np.ndarray:
+        return self.method.v
+
+    @v.setter
+    def v(self, v: np.ndarray) -> None:
+        self.method.v = v
 
     def advance(self, work: Work) -> None:
         assert isinstance(work, Iterations)
         for _ in range(work.number):
             self.method.advance()
         self.iteration += work.number
-        self.v = self.problem.last_A_products.of(self.method.w)
-        if not self.method.w.flags.writeable:  # the method makes new arrays, and v will not change either
-            frozen(self.v)
 
     @property
     def ended(self) -> bool:  # type: ignore[override]
@@ -98,11 +113,11 @@ class AllRowsRun(Run):
 
     @property
     def point(self) -> Point:
-        return Point(self.method.w, self.v, self.method.theta)
+        return Point(self.method.w, self.method.v, self.method.theta)
 
     @property
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.method.w, self.v
+        return self.method.w, self.method.v
 
     @property
     def answer(self) -> np.ndarray:
@@ -113,28 +128,14 @@ class AllRowsRun(Run):
         found = self.certify()
         return Monitor(self.iteration, objective=found.primal, primal_residual=found.primal_residual)
 
-    @property
-    def slopes(self) -> np.ndarray | None:
-        """Slopes of the losses for the closed form of the dual value, where X is diagonal; None if theta tells them."""
-        return None
-
     def certify(self) -> Certificate:
-        def compute() -> Certificate:
-            problem, w = self.problem, self.method.w
-            found = diagonal.values(problem, w, self.slopes, self.method.theta)
-            if found is None:
-                loss, dual = problem.loss_at(w)[0], duality.dual_value(problem, w, *self.dual_point())
-            else:
-                loss, dual = found.loss, Dual(found.dual, found.residual)
-            dual = duality.unless_unbounded(problem, dual)
-            primal = loss + problem.ridge_value(w) + problem.penalty_value(problem.last_A_products.of(w))
-            gap = duality.relative_gap(problem, primal, dual.value)
-            return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)
+        return self.best_dual.find(self.problem, self.iteration, self._certificate)
 
-        return self.best_dual.find(self.problem, self.iteration, compute)
+    def _certificate(self) -> Certificate:
+        return certify(self.problem, self.method.w, self.method.v, *self.dual_point())
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {"w": self.method.w, "v": self.v, "theta": self.method.theta, **self.method.state()}
+        return {**self.point._asdict(), **self.method.state()}
 
     def state(self) -> NamedState:
         numbers = {"iteration": self.iteration, "best_dual": self.best_dual.best}
@@ -142,7 +143,6 @@ class AllRowsRun(Run):
 
     def restore(self, state: NamedState) -> None:
         self.method.thaw()
-        self.v = self.v.copy()  # it may be a product that the problem keeps
         for name, array in self._arrays().items():
             array[...] = state[name]
         self.iteration, self.best_dual.best = int(state["iteration"]), float(state["best_dual"])
@@ -158,3 +158,35 @@ class AllRowsRun(Run):
             fork.restore(self.state())
             fork.best_dual = copy.copy(self.best_dual)
         return fork
+
+
+class ExactRun(AllRowsRun):
+    """The run of a method whose v is ``A w``, so that the dual value often has a closed form."""
+
+    def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
+        super().__init__(problem, solver, method)
+        starts_at_zero = not method.w[0] and not method.w.any()  # the first entry alone tells most starts
+        self.v = frozen(np.zeros(problem.m)) if starts_at_zero else problem.last_A_products.of(method.w)
+
+    def advance(self, work: Work) -> None:
+        super().advance(work)
+        self.v = self.problem.last_A_products.of(self.method.w)
+        if not self.method.w.flags.writeable:  # the method makes new arrays, and v will not change either
+            frozen(self.v)
+
+    @property
+    def slopes(self) -> np.ndarray | None:
+        """Slopes of the losses for the closed form of the dual value, where X is diagonal; None if theta tells them."""
+        return None
+
+    def _certificate(self) -> Certificate:
+        problem, w = self.problem, self.method.w
+        found = diagonal.values(problem, w, self.slopes, self.method.theta)
+        if found is None:
+            loss, dual = problem.loss_at(w)[0], duality.dual_value(problem, w, *self.dual_point())
+        else:
+            loss, dual = found.loss, Dual(found.dual, found.residual)
+        dual = duality.unless_unbounded(problem, dual)
+        primal = loss + problem.ridge_value(w) + problem.penalty_value(problem.last_A_products.of(w))
+        gap = duality.relative_gap(problem, primal, dual.value)
+        return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)

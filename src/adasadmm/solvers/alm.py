@@ -95,7 +95,6 @@ class ALM(Solver):
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 1000.0
     fit_epochs: ClassVar[int] = 1000
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def check(self, problem: Problem) -> None:
         if problem.source is not None and problem.d > MOST_STREAMED:

@@ -22,7 +22,7 @@ from ..linalg.banded_system import Saddle
 from ..linalg.matrices import CSR, Dense, to_scipy
 from ..problem import Problem
 from . import ipm_steps as steps
-from .all_rows import AllRowsRun, Method
+from .all_rows import ExactRun, Method
 from .banded_terms import Edges, KinkedRows, SmoothRows
 from .base import Point, Run, Slopes, Solver, refuse
 from .box_terms import loss_pieces
@@ -283,7 +283,7 @@ class BandedMethod(Method):
             self.w[:], self.exact[0] = self.x, 1.0
 
 
-class BandedRun(AllRowsRun):
+class BandedRun(ExactRun):
     """The run around the method. v has exact zeros where ``A w`` is 0 up to rounding."""
 
     method: BandedMethod

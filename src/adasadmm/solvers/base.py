@@ -143,13 +143,13 @@ class Solver(ABC):
     trace_iterations: ClassVar[int] = 1
 
     @property
-    @abstractmethod
     def separable_w_step(self) -> bool:
         """Whether the w-step treats each coordinate alone, so that it can keep w inside a box.
 
         Where it does not, or where ``w_set`` is not a box, `solve` splits the set off: the problem that `begin` gets
         then has no ``w_set`` but a copy of w in v.
         """
+        return False
 
     def check(self, problem: Problem) -> None:  # noqa: B027
         """Raise `Unfit` before any work if the method cannot be used for a problem."""

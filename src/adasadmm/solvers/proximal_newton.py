@@ -21,17 +21,15 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import is_registered, unwrapped
-from ..certificates import certify, duality
+from ..certificates import duality
 from ..certificates.domains import into_domain
-from ..certificates.trace import Certificate
 from ..linalg import products
 from ..linalg.quadratic_model import QuadraticModel
 from ..problem import Problem
-from .all_rows import AllRowsRun, Method
-from .base import Point, Run, Slopes, Solver, Unfit, beyond
+from .all_rows import AllRowsRun, AllRowsSolver, Method
+from .base import Point, Run, Slopes, Unfit, beyond
 from .newton import PROBE, TINY, step_length
 from .units import even_beta
-from .work import Iterations, Work
 
 __all__ = ["ProximalNewton"]
 
@@ -50,7 +48,7 @@ TAKEN = (penalties.L1, penalties.GroupL2, penalties.ElasticNet, penalties.L2Squa
 
 
 @dataclasses.dataclass(frozen=True)
-class ProximalNewton(Solver):
+class ProximalNewton(AllRowsSolver):
     """The proximal Newton method, for smooth losses and several strengths of a penalty.
 
     An iteration takes a few passes over the rows, and minimises a quadratic model of the loss with the penalty; it
@@ -76,17 +74,11 @@ class ProximalNewton(Solver):
     """
 
     takes_vector_losses: ClassVar[bool] = True
-    uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
     extrapolates: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("second",)
     alternative: ClassVar[str] = "ALM() or IPM()"
     default_epochs: ClassVar[float] = 100.0
     fit_epochs: ClassVar[int] = 100
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def check(self, problem: Problem) -> None:
         for part, _ in penalties.parts_of(problem.penalty, problem.p):
@@ -306,30 +298,13 @@ class ProximalNewtonRun(AllRowsRun):
 
     method: ProximalNewtonMethod
 
-    def __init__(self, problem: Problem, solver: Solver, method: ProximalNewtonMethod) -> None:
-        super().__init__(problem, solver, method)
-        self.v = method.v
-
-    def advance(self, work: Work) -> None:
-        assert isinstance(work, Iterations)
-        for _ in range(work.number):
-            self.method.advance()
-        self.iteration += work.number
-
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         return duality.slopes(self.problem, self.method.predictions()), self.method.theta
-
-    def certify(self) -> Certificate:
-        method = self.method
-        return self.best_dual.find(
-            self.problem, self.iteration, lambda: certify(self.problem, method.w, method.v, *self.dual_point())
-        )
 
     def restore(self, state: Any) -> None:
         self.method.h = np.empty_like(self.method.h)  # the model of the last one is not written to
         self.method.model = self.method.z = self.method.loss = None
         super().restore(state)
-        self.method.v[:], self.v = self.v, self.method.v
 
     def fork(self, problem: Problem | None) -> Run:
         """A copy; with another penalty on the same rows it keeps H, and a smaller beta, with which theta can move."""

@@ -22,15 +22,15 @@ from ..certificates.ascent import RowSide, move_slopes
 from ..linalg.matrices import WithIntercept
 from ..linalg.rows import weighted_squares
 from ..problem import Problem
-from .all_rows import AllRowsRun, Method
-from .base import Point, Run, Slopes, Solver, refuse
+from .all_rows import AllRowsSolver, ExactRun, Method
+from .base import Point, Run, Slopes, refuse
 from .tv.chain import Chain, chain_of
 
 __all__ = ["SDCA"]
 
 
 @dataclasses.dataclass(frozen=True)
-class SDCA(Solver):
+class SDCA(AllRowsSolver):
     """Stochastic dual coordinate ascent, for large sparse data with a ridge and a penalty along chains.
 
     The rows of A must be weighted differences along disjoint paths and the penalty `L1`; or A = I and the penalty
@@ -54,16 +54,10 @@ class SDCA(Solver):
     ('converged', True)
     """
 
-    uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 200.0
     fit_epochs: ClassVar[int] = 200
     trace_iterations: ClassVar[int] = 3
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     @staticmethod
     def fits(problem: Problem) -> str:
@@ -134,7 +128,7 @@ def _mean_size(problem: Problem) -> float:
     return float(np.mean(weighted_squares(problem.rows.X, inverse)))
 
 
-class AscentRun(AllRowsRun):
+class AscentRun(ExactRun):
     """The run, whose dual point is part of the method's state."""
 
     method: AscentMethod

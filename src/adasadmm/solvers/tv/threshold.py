@@ -78,7 +78,7 @@ class ThresholdMethod(Method):
 
     def thaw(self) -> None:
         super().thaw()
-        self.inner.thaw()
+        self.inner.w, self.inner.theta = self.inner.w.copy(), self.inner.theta.copy()
 
     def advance(self) -> None:
         self.inner.advance()

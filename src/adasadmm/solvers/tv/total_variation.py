@@ -19,8 +19,8 @@ import numpy as np
 
 from ... import penalties
 from ...problem import Problem
-from ..all_rows import AllRowsRun, Method
-from ..base import Point, Run, Slopes, Solver, refuse
+from ..all_rows import AllRowsSolver, ExactRun, Method
+from ..base import Point, Run, Slopes, refuse
 from .chain import ChainMethod, why_no_chain
 from .cuts import CutMethod, needs_cuts
 from .edges import edges_of
@@ -91,7 +91,7 @@ def _thresholded(problem: Problem) -> Strategy | str:
 
 
 @dataclasses.dataclass(frozen=True)
-class TotalVariation(Solver):
+class TotalVariation(AllRowsSolver):
     """Signals, images and other graphs where X is diagonal: exact chains, maximum flows or dual gradients.
 
     The rows of A must be weighted differences and the penalty `L1`; or A = I and the penalty `ChainTV`. The structure
@@ -143,14 +143,8 @@ class TotalVariation(Solver):
     array([1., 1., 5., 5.])
     """
 
-    uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
     default_epochs: ClassVar[float] = 1000.0
     fit_epochs: ClassVar[int] = 1000
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def check(self, problem: Problem) -> None:
         strategy = strategy_of(problem)
@@ -170,7 +164,7 @@ class TotalVariation(Solver):
         return TotalVariationRun(problem, self, strategy.begin(problem, start))
 
 
-class TotalVariationRun(AllRowsRun):
+class TotalVariationRun(ExactRun):
     """The run of any strategy."""
 
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
