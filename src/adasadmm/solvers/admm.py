@@ -255,9 +255,6 @@ class BatchRun(Run):
 
     # --- the point ---------------------------------------------------------------------------------------------------
 
-    def is_finite(self) -> bool:
-        return bool(np.isfinite(self.iterates.w).all() and np.isfinite(self.iterates.theta).all())
-
     @property
     def point(self) -> Point:
         return Point(self.iterates.w, self.iterates.v, self.iterates.theta)

@@ -15,7 +15,6 @@ from ..certificates import BestDual, certify, diagonal, duality
 from ..certificates.duality import Dual
 from ..certificates.trace import Certificate
 from ..linalg.last_products import frozen, kept
-from ..linalg.matrices import all_finite
 from ..problem import Problem
 from .base import Monitor, NamedState, Point, Run, Solver
 from .work import Iterations, Work
@@ -108,20 +107,9 @@ class AllRowsRun(Run):
     def ended(self) -> bool:  # type: ignore[override]
         return self.method.ended
 
-    def is_finite(self) -> bool:
-        return all_finite(self.method.w) and all_finite(self.method.theta)
-
     @property
     def point(self) -> Point:
         return Point(self.method.w, self.method.v, self.method.theta)
-
-    @property
-    def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.method.w, self.method.v
-
-    @property
-    def answer(self) -> np.ndarray:
-        return self.method.w
 
     def monitor(self) -> Monitor:
         """The certificate, which every point of the trace needs, has the objective."""

@@ -286,16 +286,9 @@ class AugmentedLagrangianRun(WarmStarts):
 
     # --- the point ---------------------------------------------------------------------------------------------------
 
-    def is_finite(self) -> bool:
-        return bool(np.isfinite(self.w).all() and np.isfinite(self.theta).all())
-
     @property
     def point(self) -> Point:
         return Point(self.w, self.v, self.theta)
-
-    @property
-    def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.w, self.v
 
     @property
     def answer(self) -> np.ndarray:

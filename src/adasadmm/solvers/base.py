@@ -17,6 +17,7 @@ import numpy as np
 from .. import losses
 from .._core.jit import is_registered, unwrapped
 from ..certificates.trace import Certificate
+from ..linalg.matrices import all_finite
 from ..problem import Problem
 from .work import Work
 
@@ -213,9 +214,9 @@ class Run(ABC):
     def advance(self, work: Work) -> None:
         """Do a piece of work. It may leave infinite or NaN iterates: `solve` then restores the state before it."""
 
-    @abstractmethod
     def is_finite(self) -> bool:
-        """Whether the iterates, and whatever they are computed from, are finite."""
+        """Whether the iterates, and whatever they are computed from, are finite; w and theta unless overridden."""
+        return all_finite(self.point.w) and all_finite(self.point.theta)
 
     @property
     @abstractmethod
@@ -223,17 +224,20 @@ class Run(ABC):
         """The last iterates; not copies."""
 
     @property
-    @abstractmethod
     def means(self) -> tuple[np.ndarray, np.ndarray]:
         """The uniform means of w_1..w_T and of v_2..v_{T+1}, as in the theorems.
 
-        A method that does not average returns the arrays of `point` themselves.
+        A method that does not average returns the arrays of `point` themselves, which is the default.
         """
+        return self.point.w, self.point.v
 
     @property
-    @abstractmethod
     def answer(self) -> np.ndarray:
-        """The w that the method recommends (``result.w_average``); the certificate is that of this point."""
+        """The w that the method recommends (``result.w_average``), the last one unless overridden.
+
+        The certificate is that of this point.
+        """
+        return self.point.w
 
     @abstractmethod
     def monitor(self) -> Monitor:

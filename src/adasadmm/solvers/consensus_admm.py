@@ -211,20 +211,9 @@ class ConsensusRun(Run):
 
     # --- the point ---------------------------------------------------------------------------------------------------
 
-    def is_finite(self) -> bool:
-        return bool(np.isfinite(self.w).all() and np.isfinite(self.dual).all())
-
     @property
     def point(self) -> Point:
         return Point(self.w, self.v, -self.beta * self.dual)
-
-    @property
-    def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.w, self.v
-
-    @property
-    def answer(self) -> np.ndarray:
-        return self.w.copy()
 
     def monitor(self) -> Monitor:
         turn = self.problem.times_A_transposed(self.v - self.v_before)
