@@ -254,7 +254,7 @@ class AugmentedLagrangianRun(WarmStarts):
         self.Aw[:] = self.problem.times_A(self.w)
         if self.w.any():
             self.beta = WARM * self._first_beta()
-        self.v[:], _ = self._constraint(self.Aw)
+        self.v[:], _ = self.envelope.prox(self._target(self.Aw), self.beta)
 
     def _next_allowed(self, found: Certificate) -> float:
         """The error that Newton's method may leave in the next iteration.

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import is_registered, unwrapped
+from .._core.jit import unwrapped
 from ..certificates import duality
 from ..certificates.domains import into_domain
 from ..linalg import products
@@ -28,7 +28,7 @@ from ..linalg.quadratic_model import QuadraticModel
 from ..problem import Problem
 from .all_rows import AllRowsRun, AllRowsSolver, Method
 from .base import Point, Run, Slopes, Unfit, beyond
-from .newton import PROBE, TINY, step_length
+from .newton import PenaltyEnvelope, step_length
 from .units import even_beta
 
 __all__ = ["ProximalNewton"]
@@ -112,10 +112,8 @@ class ProximalNewtonMethod(Method):
         self.even = 1.0  # the beta with which the model and the constraint have equal curvature
         self.z: np.ndarray | None = None  # X w and the mean loss there, if they are known
         self.loss: float | None = None
-        self.penalty, self.is_quadratic = problem.v_step[1], isinstance(unwrapped(problem.loss), losses.Squared)
-        self.separable = np.ones(problem.p, dtype=bool)
-        for part, rows in penalties.parts_of(problem.penalty, problem.p):
-            self.separable[rows] = is_registered(penalties.prox_at, part)
+        self.envelope = PenaltyEnvelope(problem)
+        self.is_quadratic = isinstance(unwrapped(problem.loss), losses.Squared)
         groups = penalties.groups_of(problem.penalty, problem.p)
         self.members = np.concatenate(groups) if groups else np.empty(0, np.int64)
         self.group = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
@@ -214,13 +212,7 @@ class ProximalNewtonMethod(Method):
 
     def curvature(self, x: np.ndarray, v: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray | None]:
         """The second derivative of the penalty's envelope: weights of the rows of A, and the bends of groups."""
-        off = x - v
-        step = PROBE * (np.abs(x) + np.abs(off)) + TINY
-        probed = np.empty_like(x)
-        penalties.whole_prox(self.penalty, x + step, 1.0 / beta, probed)
-        curved = np.where(self.separable, 1.0 - (probed - v) / step, off / np.where(x == 0.0, 1.0, x))
-        curved[(x == 0.0) & ~self.separable] = 1.0
-        curved = np.where(curved > PROBE, np.minimum(curved, 1.0), 0.0)
+        curved = self.envelope.curvature(x, v, beta)
         if not len(self.members):
             return curved, None
         of_group = x[self.members]
@@ -258,9 +250,7 @@ class Search:
         """The argument of the prox, the best v, and the theta after it."""
         beta = self.method.numbers[0]
         x = Aw - self.method.theta / beta
-        v = np.empty_like(x)
-        penalties.whole_prox(self.method.penalty, x, 1.0 / beta, v)
-        return x, v, -beta * (x - v)
+        return x, *self.method.envelope.prox(x, beta)
 
     def descend(self) -> int:
         """Newton steps until the gradient costs little; returns their number."""
