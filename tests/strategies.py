@@ -3,7 +3,8 @@
 import dataclasses
 
 from adasadmm import TotalVariation
-from adasadmm.solvers.tv.total_variation import CHAIN, CUTS, GRAPH, GRID, TotalVariationRun
+from adasadmm.solvers.all_rows import ExactRun
+from adasadmm.solvers.tv.total_variation import CHAIN, CUTS, GRAPH, GRID
 
 STRATEGIES = {"chain": CHAIN, "cuts": CUTS, "grid": GRID, "graph": GRAPH}
 
@@ -15,4 +16,4 @@ class By(TotalVariation):
     name: str
 
     def begin(self, problem, start):
-        return TotalVariationRun(problem, self, STRATEGIES[self.name].begin(problem, start))
+        return ExactRun(problem, self, STRATEGIES[self.name].begin(problem, start))

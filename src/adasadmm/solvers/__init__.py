@@ -27,7 +27,7 @@ from .sdca import SDCA as SDCA
 from .spdhg import SPDHG as SPDHG
 from .stochastic import slopes_at
 from .svrg_admm import ASVRGADMM as ASVRGADMM, SVRGADMM as SVRGADMM
-from .tv import TotalVariation as TotalVariation
+from .tv.total_variation import TotalVariation as TotalVariation
 from .work import Batches, Iterations, Round, Work
 
 BUILT_IN: tuple[type[Solver], ...] = tuple(

@@ -16,7 +16,8 @@ from ..certificates.duality import Dual
 from ..certificates.trace import Certificate
 from ..linalg.last_products import frozen, kept
 from ..problem import Problem
-from .base import Monitor, NamedState, Point, Run, Solver
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver
+from .tv.nodes import in_balance, nodes_of
 from .work import Iterations, Work
 
 __all__ = ["AllRowsRun", "AllRowsSolver", "ExactRun", "Method", "SolvedAtOnce"]
@@ -37,6 +38,8 @@ class Method:
 
     Attributes
     ----------
+    s : ndarray or None
+        The slopes of the losses, if the method knows them.
     ended : bool
         Another iteration would change nothing.
     """
@@ -44,6 +47,7 @@ class Method:
     w: np.ndarray
     v: np.ndarray
     theta: np.ndarray
+    s: np.ndarray | None = None
     ended: bool = False
 
     def advance(self) -> None:
@@ -164,8 +168,15 @@ class ExactRun(AllRowsRun):
 
     @property
     def slopes(self) -> np.ndarray | None:
-        """Slopes of the losses for the closed form of the dual value, where X is diagonal; None if theta tells them."""
-        return None
+        """Slopes of the losses; None if those count with which each coefficient is in balance, where X is diagonal."""
+        return self.method.s
+
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        """At a kink of a loss, the slope at w alone would not tell."""
+        n, theta = self.problem.n, self.method.theta
+        if self.slopes is not None:
+            return self.slopes, theta
+        return in_balance(nodes_of(self.problem), self.method.w, self.problem.last_A_transposed.of(theta)[:n]), theta
 
     def _certificate(self) -> Certificate:
         problem, w = self.problem, self.method.w

@@ -130,6 +130,7 @@ class BandedMethod(Method):
     """The iterations. ``zero`` tells where ``A w`` is to be 0, ``exact`` whether it is, and ``s`` are slopes."""
 
     now: Now
+    s: np.ndarray
     x: np.ndarray  # the iterate; w is the best one
     u: np.ndarray  # A x
     gradient: np.ndarray  # of the Lagrangian

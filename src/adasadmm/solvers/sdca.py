@@ -23,7 +23,7 @@ from ..linalg.matrices import WithIntercept
 from ..linalg.rows import weighted_squares
 from ..problem import Problem
 from .all_rows import AllRowsSolver, ExactRun, Method
-from .base import Point, Run, Slopes, refuse
+from .base import Point, Run, refuse
 from .tv.chain import Chain, chain_of
 
 __all__ = ["SDCA"]
@@ -75,11 +75,13 @@ class SDCA(AllRowsSolver):
         refuse(self, self.fits(problem))
 
     def begin(self, problem: Problem, start: Point) -> Run:
-        return AscentRun(problem, self, AscentMethod(problem, start))
+        return ExactRun(problem, self, AscentMethod(problem, start))
 
 
 class AscentMethod(Method):
     """The slopes s, ``pull = X'(c s)/n``, and the w that belongs to them and to theta."""
+
+    s: np.ndarray
 
     def __init__(self, problem: Problem, start: Point) -> None:
         self.problem, self.chain = problem, Chain(problem)
@@ -126,12 +128,3 @@ def _mean_size(problem: Problem) -> float:
     inverse = np.zeros(problem.d)
     np.divide(1.0, problem.gamma, out=inverse, where=problem.gamma > 0.0)
     return float(np.mean(weighted_squares(problem.rows.X, inverse)))
-
-
-class AscentRun(ExactRun):
-    """The run, whose dual point is part of the method's state."""
-
-    method: AscentMethod
-
-    def dual_point(self) -> tuple[Slopes, np.ndarray]:
-        return self.method.s, self.method.theta

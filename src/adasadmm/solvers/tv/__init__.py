@@ -1,3 +1,1 @@
-"""The solver for problems in which X is diagonal: `TotalVariation`, which chooses a strategy, and a file for each."""
-
-from .total_variation import TotalVariation as TotalVariation
+"""The solver for problems in which X is diagonal: `total_variation` chooses a strategy, and each has a file."""

@@ -20,13 +20,13 @@ import numpy as np
 from ... import penalties
 from ...problem import Problem
 from ..all_rows import AllRowsSolver, ExactRun, Method
-from ..base import Point, Run, Slopes, refuse
+from ..base import Point, Run, refuse
 from .chain import ChainMethod, why_no_chain
 from .cuts import CutMethod, needs_cuts
 from .edges import edges_of
 from .gradients import along_edges, along_lattice, why_no_graph
 from .lattice import is_lattice
-from .nodes import in_balance, nodes_of, why_not
+from .nodes import why_not
 from .threshold import ThresholdMethod, fused_part
 
 __all__ = ["Strategy", "TotalVariation", "strategy_of"]
@@ -161,14 +161,4 @@ class TotalVariation(AllRowsSolver):
     def begin(self, problem: Problem, start: Point) -> Run:
         strategy = strategy_of(problem)
         assert isinstance(strategy, Strategy)
-        return TotalVariationRun(problem, self, strategy.begin(problem, start))
-
-
-class TotalVariationRun(ExactRun):
-    """The run of any strategy."""
-
-    def dual_point(self) -> tuple[Slopes, np.ndarray]:
-        """The slopes with which each node is in balance; at a kink of a loss, the slope at w alone would not tell."""
-        n, theta = self.problem.n, self.method.theta
-        pull = self.problem.last_A_transposed.of(theta)[:n]
-        return in_balance(nodes_of(self.problem), self.method.w, pull), theta
+        return ExactRun(problem, self, strategy.begin(problem, start))
