@@ -188,7 +188,7 @@ solve_quietly = inspect.unwrap(solve)  # for callers that judge the result thems
 
 @np.errstate(over="ignore", invalid="ignore")
 def solve_at_once(problem: Problem, solver: Solver, start: Result | None, tol: float) -> Result | None:
-    """The result of `solve` for a solver that ``solves_at_once``; None if its gap exceeds ``tol``.
+    """The result of `solve` for a solver whose first iteration ends at the solution; None if its gap exceeds ``tol``.
 
     Along a path of penalties, checks, schedule, clock and trace would take longer than the one iteration.
     """

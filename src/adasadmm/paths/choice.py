@@ -88,12 +88,14 @@ MOST_DIFFICULTY = 10.0  # of dual coordinate ascent on a smooth loss: above, IPM
 class Choice(NamedTuple):
     """A solver, and why it was chosen: a clause that follows "because".
 
-    ``hands_over`` says whether another solver follows, so that a run which stalls may end early.
+    ``hands_over`` says whether another solver follows, so that a run which stalls may end early; ``at_once``, whether
+    the first iteration ends at the solution.
     """
 
     solver: Solver
     reason: str
     hands_over: bool = False
+    at_once: bool = False
 
 
 class Attempts:
@@ -248,7 +250,8 @@ def _direct(problem: Problem) -> Iterator[Choice]:
     """The methods that need a diagonal X, or one with an entry in each row."""
     strategy = strategy_of(problem)
     if isinstance(strategy, Strategy):
-        yield Choice(TotalVariation(), f"X is diagonal and the penalty acts along {strategy.reason}")
+        reason = f"X is diagonal and the penalty acts along {strategy.reason}"
+        yield Choice(TotalVariation(), reason, at_once=strategy.at_once)
     if fits(BandedIPM(), problem):
         yield Choice(BandedIPM(), "X has one entry in each row and A is banded")
 

@@ -155,10 +155,6 @@ class Solver(ABC):
     def check(self, problem: Problem) -> None:  # noqa: B027
         """Raise `Unfit` before any work if the method cannot be used for a problem."""
 
-    def solves_at_once(self, problem: Problem) -> bool:
-        """Whether its first iteration ends at the solution."""
-        return False
-
     def foresee(self, problem: Problem, strengths: Sequence[float]) -> None:  # noqa: B027
         """Learn all strengths of a path, of which this is the first problem, before it begins.
 

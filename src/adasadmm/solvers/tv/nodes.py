@@ -74,7 +74,7 @@ def why_not(problem: Problem) -> str:
 
 def why_no_derivatives(problem: Problem) -> str:
     """Why the derivatives of a loss do not suffice; empty if it is piecewise quadratic, or has second derivatives."""
-    if any(is_registered(f, problem.loss) for f in (losses.pieces, losses.second)):
+    if is_registered(losses.pieces, problem.loss) or is_registered(losses.second, problem.loss):
         return ""
     return f"{type(unwrapped(problem.loss)).__name__} has no losses.second"
 

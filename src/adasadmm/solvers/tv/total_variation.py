@@ -150,10 +150,6 @@ class TotalVariation(AllRowsSolver):
         strategy = strategy_of(problem)
         refuse(self, strategy if isinstance(strategy, str) else "")
 
-    def solves_at_once(self, problem: Problem) -> bool:
-        strategy = strategy_of(problem)
-        return not isinstance(strategy, str) and strategy.at_once
-
     def foresee(self, problem: Problem, strengths: Sequence[float]) -> None:
         if len(strengths) > 1 and strategy_of(problem) is CHAIN:
             ChainMethod(problem, Point(*map(np.zeros, (problem.d, problem.p, problem.m)))).foresee(strengths)
