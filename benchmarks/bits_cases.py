@@ -140,6 +140,7 @@ commands("reproduce --help", "bench --help", "info --help", "completion --help")
 OF_LOSSES = "SquaredHinge Logistic Squared Huber EpsilonInsensitive Quantile Poisson Cauchy"
 OF_PENALTIES = "L1(0.1,RAMP) ElasticNet(0.2,0.3) GROUPS L2Squared(0.4) Box(-0.1,RAMP) L2Ball(0.5) STACK"
 OF_SOURCES = "arrays sparse memmap csv gz svmlight parquet arrow list generator"
+OF_SIGNALS = "CHAIN GRID STAR"
 EACH = {  # a case for each word
     "run(AdaSADMM(), loss={}(), epochs=1)": OF_LOSSES,
     "run(ALM(), loss={}())": OF_LOSSES,
@@ -149,6 +150,10 @@ EACH = {  # a case for each word
     'run(ADMM(), rows=SOURCES["{}"](), epochs=20, tol=0.0)': OF_SOURCES,
     'fit(rows=SOURCES["{}"](), max_iter=3, tol=1.0)': OF_SOURCES,
     'fit(rows=SOURCES["{}"](), solver="admm", max_iter=20, class_weight="balanced")': OF_SOURCES,
+    "signals({}, lasso=0.0)": OF_SIGNALS,
+    "signals({}, lasso=2.0)": OF_SIGNALS,
+    "signals({}, sample_weight=(WEIGHTS > 1)[:120])": OF_SIGNALS,
+    "signals({}, gamma=0.01)": OF_SIGNALS,
     '[SOURCES["{}"]().summary, {{"text": repr(SOURCES["{}"]())}}]': OF_SOURCES,
 }
 
@@ -164,6 +169,7 @@ SAMPLES = RNG.integers(240, size=333)
 SPARSE, SINGLE = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0)), np.asfortranarray(X, dtype=np.float32)
 NAMES = [f"x{j}" for j in range(8)]
 FRAME = pd.DataFrame(X, columns=NAMES)
+CHAIN, GRID, STAR = graphs.chain(120), graphs.grid(8, 15), np.array([[0, j] for j in range(1, 120)])
 EDGES = np.concatenate([graphs.chain(8), [[0, 2], [1, 5], [3, 7]]])
 RAMP = np.linspace(0.0, 0.5, len(EDGES))
 GENERAL = RNG.normal(size=(len(EDGES), len(EDGES)))
@@ -247,6 +253,20 @@ def run(solver: Any, **settings: Any) -> Any:
     parts = {name: settings.pop(name) for name in of_problem if name in settings}
     most = {} if isinstance(solver, (ad.AdaSADMM, ad.SADMM, ad.OADMM)) else {"epochs": 30}
     return ad.solve(problem(**parts), solver, **{**most, **settings})
+
+
+def signals(edges: np.ndarray, lasso: float = 0.0, **parts: Any) -> Any:
+    """Single solutions and paths of a loss for each coefficient, with several losses."""
+    A: Any = graphs.incidence(edges, d=120)
+    A = sp.vstack([A, lasso * sp.eye_array(120)]) if lasso else A
+    found, losses = {}, (ad.Squared(), ad.Logistic(), ad.Poisson(), ad.Hinge(), ad.Quantile(0.3), ad.Huber(0.5))
+    for loss in losses[:1] if lasso else losses:
+        name = type(loss).__name__
+        y = {"Logistic": SIGNS, "Hinge": SIGNS, "Poisson": COUNTS}.get(name, NUMBERS)[:120]
+        problem = ad.Problem(sp.eye_array(120), y, loss=loss, **{"penalty": ad.L1(1.0), "A": A, **parts})
+        found[name] = {"path": ad.path(problem, [0.02, 0.005])}
+        found[name] |= {"alone": ad.path(problem, [0.005], tol=1e-8)}
+    return found
 
 
 def stop_at(count: int, error: BaseException | None = None) -> Callable:

@@ -19,12 +19,9 @@ from adasadmm import (
     SPDHG,
     SVRGADMM,
     AdaSADMM,
-    AlternatingChains,
     BandedIPM,
     Box,
-    ChainDP,
     Checkpoint,
-    DualGradient,
     Full,
     GraphGuidedClassifier,
     GraphGuidedClassifierCV,
@@ -32,10 +29,10 @@ from adasadmm import (
     Hinge,
     Logistic,
     Problem,
-    SoftThreshold,
     Squared,
     SquaredHinge,
     Status,
+    TotalVariation,
     checkpoints,
     graphs,
     solve,
@@ -63,9 +60,9 @@ MORE_SOLVERS = [
     OADMM(1.0),
 ]
 DIRECT = {
-    "chain": (ChainDP(), graphs.difference(24)),
-    "grid": (AlternatingChains(), graphs.incidence(graphs.grid(4, 6), d=24)),
-    "graph": (DualGradient(), graphs.incidence([[0, 5], [5, 9], [0, 9], [2, 3], [3, 4], [2, 4]], d=24)),
+    "chain": (TotalVariation(), graphs.difference(24)),
+    "grid": (TotalVariation(), graphs.incidence(graphs.grid(4, 6), d=24)),
+    "graph": (TotalVariation(), graphs.incidence([[0, 5], [5, 9], [0, 9], [2, 3], [3, 4], [2, 4]], d=24)),
     "trend": (BandedIPM(), graphs.difference(24, 2)),
 }
 FULL_PRODUCT = [
@@ -135,10 +132,9 @@ def test_a_direct_method_goes_on_with_the_same_bits(edges, loss, monkeypatch, fo
 @pytest.mark.parametrize("edges", [name for name in DIRECT if name != "trend"])
 def test_a_thresholded_method_goes_on_with_the_same_bits(edges, monkeypatch, folder):
     """The arrays of its inner run are part of its state; a run that it starts leaves it as it was."""
-    method, differences_of_nodes = DIRECT[edges]
+    solver, differences_of_nodes = DIRECT[edges]
     A = sp.vstack([differences_of_nodes, sp.eye_array(24)])
     problems = [Problem(np.eye(24), X[:24, 0], loss=Squared(), penalty=L1(nu), A=A) for nu in (0.02, 0.03)]
-    solver = SoftThreshold(method)
     assert_resumes(monkeypatch, folder, problems[0], solver, looks=(0, 1), tol=0.0, epochs=4)
     first = solve(problems[0], solver, tol=1e-12)
     for problem in problems:

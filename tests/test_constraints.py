@@ -142,6 +142,7 @@ def test_the_nearest_point_inside_a_polyhedron():
     for other in inside + 0.2 * rng.normal(size=(2000, 6)):
         if (C @ other >= lower).all():
             assert np.linalg.norm(found - w) <= np.linalg.norm(other - w)
+    np.testing.assert_array_equal(nearest_inside(sp.csr_array(C), -np.full(15, np.inf), np.full(15, np.inf), w), w)
 
 
 # --- errors, before any work -----------------------------------------------------------------------------------------

@@ -20,14 +20,13 @@ from adasadmm import (
     SPDHG,
     SVRGADMM,
     AdaSADMM,
-    ChainDP,
-    DualGradient,
     GraphGuidedClassifier,
     GraphGuidedRegressor,
     Hinge,
     Logistic,
     Problem,
     Squared,
+    TotalVariation,
     graphs,
     solve,
 )
@@ -89,10 +88,10 @@ def test_a_stochastic_solver(solver):
     run_in_little_room(solver, SPARSE)
 
 
-DIAGONAL = [(ChainDP(), CHAIN), (DualGradient(), GRAPH), (IPM(), CHAIN), (IPM(), GRAPH)]
+DIAGONAL = [(TotalVariation(), CHAIN), (TotalVariation(), GRAPH), (IPM(), CHAIN), (IPM(), GRAPH)]
 
 
-@pytest.mark.parametrize("solver, edges", DIAGONAL, ids=["ChainDP", "DualGradient", "IPM-chain", "IPM-graph"])
+@pytest.mark.parametrize("solver, edges", DIAGONAL, ids=["chain", "graph", "IPM-chain", "IPM-graph"])
 def test_a_diagonal_X(solver, edges):
     problem = Problem(
         sp.eye_array(D), RNG.normal(size=D), loss=Squared(), penalty=L1(1e-5), A=graphs.incidence(edges, d=D)

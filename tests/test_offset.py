@@ -23,7 +23,6 @@ from adasadmm import (
     L1,
     AdaSADMM,
     BandedIPM,
-    ChainDP,
     Checkpoint,
     Gamma,
     GraphGuidedClassifier,
@@ -40,6 +39,7 @@ from adasadmm import (
     SquaredHinge,
     Status,
     StructuredRegressor,
+    TotalVariation,
     solve,
     sources,
 )
@@ -75,9 +75,9 @@ CASES = [
     (IPM(), Hinge(), (20, 30)),
     (IPM(), SquaredHinge(), (20, 30)),
     (ADMM(), Logistic(), (60, 10)),
-    (ChainDP(), NegativeBinomial(0.7), (25, 25)),
-    (ChainDP(), Hinge(), (25, 25)),
-    (ChainDP(), Squared(), (25, 25)),
+    (TotalVariation(), NegativeBinomial(0.7), (25, 25)),
+    (TotalVariation(), Hinge(), (25, 25)),
+    (TotalVariation(), Squared(), (25, 25)),
     (IPM(), Quantile(0.3), (60, 10)),
     pytest.param(BandedIPM(), Poisson(), (25, 25), marks=pytest.mark.slow),
 ]

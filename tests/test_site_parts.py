@@ -31,7 +31,7 @@ def test_the_support_matrix_is_asked_of_the_code():
     assert set(by_loss["ADMM"].values()) == {"yes"}
     assert by_penalty["IPM"]["L1"] == "yes" and by_penalty["IPM"]["Simplex"] == ""
     assert by_rows["AdaSADMM"]["rows from files"] == "yes" and by_rows["IPM"]["rows from files"] == ""
-    assert by_rows["ChainDP"]["dense X"] == "" and by_rows["ADMM"]["any B"] == "yes"
+    assert by_rows["TotalVariation"]["dense X"] == "" and by_rows["ADMM"]["any B"] == "yes"
 
 
 def test_the_pictures_show_the_figures_of_the_tables():

@@ -13,8 +13,7 @@ import adasadmm
 from adasadmm import Problem, graphs, losses, penalties, solvers
 
 OWN = {"OADMM": (1.0,)}  # arguments without a default
-# SoftThreshold wraps another solver and adds to it the L1 norm of the coefficients.
-SOLVERS = [cls(*OWN.get(cls.__name__, ())) for cls in solvers.BUILT_IN if cls is not solvers.SoftThreshold]
+SOLVERS = [cls(*OWN.get(cls.__name__, ())) for cls in solvers.BUILT_IN]
 PENALTIES = {
     "L1": penalties.L1(0.1),
     "ElasticNet": penalties.ElasticNet(0.1),

@@ -83,13 +83,10 @@ from .solvers import (
     SPDHG as SPDHG,
     SVRGADMM as SVRGADMM,
     AdaSADMM as AdaSADMM,
-    AlternatingChains as AlternatingChains,
     BandedIPM as BandedIPM,
-    ChainDP as ChainDP,
     ConsensusADMM as ConsensusADMM,
-    DualGradient as DualGradient,
     ProximalNewton as ProximalNewton,
-    SoftThreshold as SoftThreshold,
+    TotalVariation as TotalVariation,
 )
 
 __version__: str

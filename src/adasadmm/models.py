@@ -57,6 +57,17 @@ SPARSE = {sp.csr_array, sp.csc_array, sp.coo_array}  # the parameter ``graph`` m
 Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | float | bool | None
 
 
+# Solvers of version 0.2 that have another name now. None of these has a setting that still counts.
+RENAMED = dict.fromkeys(("ChainDP", "AlternatingChains", "DualGradient", "SoftThreshold"), "TotalVariation")
+NO_SETTINGS: Json = {
+    "__class__": "str",
+    "__module__": "builtins",
+    "__loader__": "JsonNode",
+    "content": "null",
+    "is_json": True,
+}
+
+
 REMEDY = (
     "replace the graph by its edges and their weights: model.set_params(graph=(model.graph_, model.graph_weights_))"
 )
@@ -130,7 +141,7 @@ def load_model(
     """Load a model that `save_model` wrote.
 
     Loading creates only objects of this package, scikit-learn and NumPy, and only by setting their fields: it runs no
-    code from the file. Files of version 0.1 can be loaded.
+    code from the file. Files of versions 0.1 and 0.2 can be loaded.
 
     Parameters
     ----------
@@ -426,6 +437,9 @@ def _renew_node(node: Json, homes: dict[tuple[str | None, str], str]) -> None:
     module, name = node.get("__module__"), node.get("__class__")
     if not (isinstance(module, str) and isinstance(name, str) and module.split(".")[0] == __package__):
         return
+    if name in RENAMED:
+        name = node["__class__"] = RENAMED[name]
+        node["content"] = NO_SETTINGS
     node["__module__"] = homes.get((module, name)) or homes.get((None, name), module)
     if name == "GroupL2" and node.get("__loader__") == "TupleNode":
         # skops rebuilds only direct subclasses of tuple; GroupL2 is not one, so a function rebuilds it.

@@ -60,6 +60,8 @@ def drive(
             if tol is not None and snapshot.relative_gap <= tol:
                 status = Status.converged
                 break
+            if run.ended:
+                break
     except CheckpointError:
         raise
     except BaseException:

@@ -90,8 +90,8 @@ def solve(
     solver : Solver
         The stochastic solvers `AdaSADMM`, `SADMM`, `OADMM` and `RDASADMM`; `SPDHG`, `SVRGADMM` and `ASVRGADMM`, which
         read the rows in batches and know their gap; a solver that uses all rows in every iteration: `ADMM`, `ALM`,
-        `IPM`, `ProximalNewton`, `SDCA` and `ConsensusADMM`, and for signals, images and trends `ChainDP`,
-        `AlternatingChains`, `DualGradient`, `SoftThreshold` and `BandedIPM`; or one of your own.
+        `IPM`, `ProximalNewton`, `SDCA` and `ConsensusADMM`, and for signals, images and trends
+        `TotalVariation` and `BandedIPM`; or one of your own.
     epochs : float, optional
         Maximum number of passes over the rows; for solvers that use all rows in every iteration, of iterations. By
         default the ``default_epochs`` of the solver: 2 for the stochastic solvers, 200 for `SPDHG`, `SVRGADMM` and
@@ -188,7 +188,7 @@ solve_quietly = inspect.unwrap(solve)  # for callers that judge the result thems
 
 @np.errstate(over="ignore", invalid="ignore")
 def solve_at_once(problem: Problem, solver: Solver, start: Result | None, tol: float) -> Result | None:
-    """The result of `solve` for a solver that ``solves_at_once``; None if its gap exceeds ``tol``.
+    """The result of `solve` for a solver whose first iteration ends at the solution; None if its gap exceeds ``tol``.
 
     Along a path of penalties, checks, schedule, clock and trace would take longer than the one iteration.
     """

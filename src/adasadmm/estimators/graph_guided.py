@@ -108,8 +108,8 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     solver : {"auto", "alm", "ipm", "admm", "ada-diag", "ada-full", "sadmm"} or Solver, default="auto"
         ``"auto"`` chooses a method by the shape of the problem, runs it until the relative duality gap falls below
         ``tol``, tries another one if it does not, and warns if both fail; ``solver_`` and ``solver_reason_`` say what
-        ran. With many more rows than features it is `ALM`, otherwise `IPM`; with a diagonal X `ChainDP`,
-        `AlternatingChains` or `DualGradient`; with many sparse features `ASVRGADMM` or `SPDHG`; `ADMM` if ``beta`` is a
+        ran. With many more rows than features it is `ALM`, otherwise `IPM`; with a diagonal X
+        `TotalVariation`; with many sparse features `ASVRGADMM` or `SPDHG`; `ADMM` if ``beta`` is a
         number. For rows on Dask workers it is `ADMM`; for other sources and in `partial_fit` it is ``"ada-diag"``.
         ``"ada-diag"``, ``"ada-full"`` and ``"sadmm"``, the paper's methods, run for ``max_iter`` epochs.
     eta : "auto", float or step size, default="auto"

@@ -75,7 +75,7 @@ def nearest_inside(C: sp.csr_array, lower: np.ndarray, upper: np.ndarray, w: np.
     """
     low, high = (np.flatnonzero(np.isfinite(end)) for end in (lower, upper))
     rows, ends = np.concatenate([low, high]), np.concatenate([lower[low], upper[high]])
-    if len(rows) * (len(w) + 1) > MOST_NUMBERS:
+    if not len(rows) or len(rows) * (len(w) + 1) > MOST_NUMBERS:  # without columns, SciPy 1.17 frees memory twice
         return w
     sign = np.repeat([1.0, -1.0], [len(low), len(high)])
     equations = np.vstack([C[rows].T.toarray(), ends - C[rows] @ w]) * sign

@@ -199,7 +199,7 @@ def _solved(
         solver, start = choice.solver, attempts.last
         if start is None:
             start = start_of(problem, solver)
-        result = solve_at_once(problem, solver, start, effort.tol) if solver.solves_at_once else None
+        result = solve_at_once(problem, solver, start, effort.tol) if choice.at_once else None
         if result is None:
             settings = {"tol": effort.tol if solver.knows_gap else None, **effort.settings(solver)}
             if attempts.last is not None:

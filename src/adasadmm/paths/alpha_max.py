@@ -16,7 +16,9 @@ from ..linalg.matrices import Repeated, Rows, WithIntercept, as_csr, as_rows, no
 from ..linalg.selections import combined_columns
 from ..penalties import L1, GroupL2, Zero, parts_of
 from ..problem import Problem
-from ..solvers import ADMM, ALM, ChainDP, ProximalNewton, fits
+from ..solvers import ADMM, ALM, ProximalNewton, TotalVariation, fits
+from ..solvers.tv.chain import why_no_chain
+from ..solvers.tv.nodes import why_not
 
 __all__ = ["alpha_max"]
 
@@ -70,8 +72,8 @@ def _chain_multipliers(problem: Problem) -> np.ndarray | None:
     Dynamic programming finds it where X is diagonal and the penalty is so strong that it fuses everything; a strength
     that does not is raised. For a smooth loss theta is unique, because chains have no cycles.
     """
-    penalty, solver = problem.penalty, ChainDP()
-    if not isinstance(penalty, L1) or not losses.is_smooth(problem.loss) or solver.fits(problem):
+    penalty, solver = problem.penalty, TotalVariation()
+    if not isinstance(penalty, L1) or not losses.is_smooth(problem.loss) or why_not(problem) or why_no_chain(problem):
         return None
     weights = np.ones(problem.m) if penalty.weights is None else penalty.weights
     if not weights.all():

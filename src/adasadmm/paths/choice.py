@@ -39,18 +39,16 @@ from ..solvers import (
     IPM,
     SDCA,
     SPDHG,
-    AlternatingChains,
     BandedIPM,
-    ChainDP,
     ConsensusADMM,
-    DualGradient,
     ProximalNewton,
-    SoftThreshold,
     Solver,
+    TotalVariation,
     fits,
 )
 from ..solvers.box_terms import loss_pieces
 from ..solvers.sdca import difficulty
+from ..solvers.tv.total_variation import Strategy, strategy_of
 
 __all__ = [
     "CONTINUED",
@@ -86,24 +84,18 @@ LARGE_NETWORK = 20_000
 STEPS_OF_IPM, STEPS_OF_CONSENSUS = 12, 150
 MOST_DIFFICULTY = 10.0  # of dual coordinate ascent on a smooth loss: above, IPM is faster
 
-DIRECT = (
-    (ChainDP(), "X is diagonal and the penalty acts along chains"),
-    (AlternatingChains(), "X is diagonal and the penalty acts along the axes of a grid"),
-    (DualGradient(), "X is diagonal and the penalty acts along a graph"),
-    (BandedIPM(), "X has one entry in each row and A is banded"),
-)
-THRESHOLDED = tuple((SoftThreshold(solver), f"{reason}, beside an L1 norm") for solver, reason in DIRECT[:3])
-
 
 class Choice(NamedTuple):
     """A solver, and why it was chosen: a clause that follows "because".
 
-    ``hands_over`` says whether another solver follows, so that a run which stalls may end early.
+    ``hands_over`` says whether another solver follows, so that a run which stalls may end early; ``at_once``, whether
+    the first iteration ends at the solution.
     """
 
     solver: Solver
     reason: str
     hands_over: bool = False
+    at_once: bool = False
 
 
 class Attempts:
@@ -192,7 +184,7 @@ def candidates(given: str | Solver, problem: Problem, tuning: Tuning, streaming:
 def along_path(given: str | Solver, problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     """The same for one of several strengths of a penalty, for which a method should profit from a warm start."""
     own = candidates(given, problem, tuning)
-    if not is_auto(given) or tuning.beta != "auto" or any(fits(solver, problem) for solver, _ in DIRECT):
+    if not is_auto(given) or tuning.beta != "auto" or next(_direct(problem), None) is not None:
         yield from own
         return
     if fits(ProximalNewton(), problem) and problem.system.name == "dense":
@@ -226,7 +218,7 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
         return
     shape = f"{problem.n} rows and {problem.d} coefficients"
     smooth = losses.is_smooth(problem.loss)
-    yield from (Choice(*choice) for choice in (*DIRECT, *THRESHOLDED))
+    yield from _direct(problem)
     if not is_registered(losses.prox, problem.loss) and not smooth:
         yield Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")
         return
@@ -252,6 +244,16 @@ def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
     yield Choice(IPM(), f"{shape} make a small Newton system, {how}")
     if problem.diagonal is None or not fits(IPM(), problem):  # else ALM takes long, and does not get further
         yield Choice(ALM(), "IPM does not take this loss or penalty, or missed tol")
+
+
+def _direct(problem: Problem) -> Iterator[Choice]:
+    """The methods that need a diagonal X, or one with an entry in each row."""
+    strategy = strategy_of(problem)
+    if isinstance(strategy, Strategy):
+        reason = f"X is diagonal and the penalty acts along {strategy.reason}"
+        yield Choice(TotalVariation(), reason, at_once=strategy.at_once)
+    if fits(BandedIPM(), problem):
+        yield Choice(BandedIPM(), "X has one entry in each row and A is banded")
 
 
 def _of_vectors(problem: Problem) -> list[Choice]:

@@ -1,4 +1,4 @@
-"""The solvers: one file for each method, its settings beside its run.
+"""The solvers: one file, or one folder, for each method, its settings beside its run.
 
 `Solver` and `Run` are the interface; a solver of your own derives from them and is used like a built-in one.
 
@@ -15,22 +15,19 @@ from ..certificates import certify
 from .ada_sadmm import AdaSADMM as AdaSADMM
 from .admm import ADMM as ADMM
 from .alm import ALM as ALM
-from .alternating_chains import AlternatingChains as AlternatingChains
 from .banded_ipm import BandedIPM as BandedIPM
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit, check_fits, fits  # noqa: F401
-from .chain_dp import ChainDP as ChainDP
 from .consensus_admm import ConsensusADMM as ConsensusADMM
-from .dual_gradient import DualGradient as DualGradient
 from .ipm import IPM as IPM
 from .oadmm import OADMM as OADMM
 from .proximal_newton import ProximalNewton as ProximalNewton
 from .rda_sadmm import RDASADMM as RDASADMM
 from .sadmm import SADMM as SADMM
 from .sdca import SDCA as SDCA
-from .soft_threshold import SoftThreshold as SoftThreshold
 from .spdhg import SPDHG as SPDHG
 from .stochastic import slopes_at
 from .svrg_admm import ASVRGADMM as ASVRGADMM, SVRGADMM as SVRGADMM
+from .tv.total_variation import TotalVariation as TotalVariation
 from .work import Batches, Iterations, Round, Work
 
 BUILT_IN: tuple[type[Solver], ...] = tuple(

@@ -8,9 +8,10 @@ best ratio is that of the distances to the solution, and the distances since the
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,13 +23,14 @@ from ..certificates.trace import Certificate
 from ..linalg import quadratics
 from ..linalg.quadratics import Separable
 from ..problem import Problem
+from ._checks import check_batch_size, check_beta
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .gradients import DualCoordinates, DualVectors, VarianceReduced, VarianceReducedVectors
 from .recipe import accurate_batch_size
 from .stochastic import StochasticRun
 from .work import Batches, Work
 
-__all__ = ["AccurateRun", "Parts", "dual_coordinates", "variance_reduced"]
+__all__ = ["AccurateRun", "AccurateSolver", "Parts", "dual_coordinates", "variance_reduced"]
 
 MOST_CHANGE = 10.0  # of eta or beta, at once
 ROUNDING = 1e-10
@@ -42,7 +44,6 @@ class Parts(NamedTuple):
 
     estimate: Estimate
     eta: float
-    beta: float | str
     batch_size: int
     h: np.ndarray  # the diagonal metric
     size: np.ndarray  # of each row, in that metric
@@ -59,25 +60,49 @@ class Mark(NamedTuple):
     s: np.ndarray
 
 
-def dual_coordinates(problem: Problem, beta: float | str, batch_size: int | str, w: np.ndarray) -> Parts:
+@dataclasses.dataclass(frozen=True)
+class AccurateSolver(Solver):
+    """What SPDHG, SVRG-ADMM and ASVRG-ADMM share: their settings, and facts about them."""
+
+    beta: float | str = "auto"
+    batch_size: int | str = "auto"
+
+    takes_streams: ClassVar[bool] = False
+    knows_gap: ClassVar[bool] = True
+    takes_vector_losses: ClassVar[bool] = True
+    default_epochs: ClassVar[float] = 200.0
+    fit_epochs: ClassVar[int] = 200
+    separable_w_step: ClassVar[bool] = True  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        check_beta(self.beta)
+        check_batch_size(self.batch_size)
+
+    @abstractmethod
+    def parts(self, problem: Problem, w: np.ndarray) -> Parts:
+        """The parts of a run that starts at w."""
+
+    def begin(self, problem: Problem, start: Point) -> Run:
+        return AccurateRun(problem, self, start)
+
+
+def dual_coordinates(solver: AccurateSolver, problem: Problem, w: np.ndarray) -> Parts:
     """The parts of SPDHG: a dual coordinate for each row."""
-    rows, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=True)
+    rows, h, size, z, s, pull = _at_start(problem, solver.batch_size, w, rare_is_fast=True)
     dual, k = (s, pull, np.zeros(problem.d), size, problem.terms / rows), losses.width(problem.loss)
     estimate = DualCoordinates(*dual) if k == 1 else DualVectors(*dual, *np.zeros((2, k)))
     eta = _first_reach(problem, z, s) / (float(np.mean(size)) or 1.0)
-    return Parts(estimate, eta, beta, rows, h, size, quadratics.majoriser(problem.A))
+    return Parts(estimate, eta, rows, h, size, quadratics.majoriser(problem.A))
 
 
-def variance_reduced(
-    problem: Problem, beta: float | str, batch_size: int | str, w: np.ndarray, momentum: float
-) -> Parts:
+def variance_reduced(solver: AccurateSolver, problem: Problem, w: np.ndarray, momentum: float) -> Parts:
     """The parts of SVRG-ADMM and ASVRG-ADMM: the gradient at an earlier point, and corrections to it."""
-    rows, h, size, z, s, pull = _at_start(problem, batch_size, w, rare_is_fast=False)
+    rows, h, size, z, s, pull = _at_start(problem, solver.batch_size, w, rare_is_fast=False)
     most = float(np.max(losses.curvatures(problem.loss, problem.rows.y) * size))
     earlier, k = (w.copy(), z, s, pull, momentum), losses.width(problem.loss)
     estimate = VarianceReduced(*earlier) if k == 1 else VarianceReducedVectors(*earlier, *np.zeros((2, k)))
     eta = 1.0 / (momentum * (most or 1.0))
-    return Parts(estimate, eta, beta, rows, h, size, quadratics.majoriser(problem.A))
+    return Parts(estimate, eta, rows, h, size, quadratics.majoriser(problem.A))
 
 
 def _at_start(problem: Problem, batch_size: int | str, w: np.ndarray, rare_is_fast: bool) -> tuple:
@@ -90,17 +115,14 @@ def _at_start(problem: Problem, batch_size: int | str, w: np.ndarray, rare_is_fa
 
 
 class AccurateRun(Run):
-    """SPDHG, SVRG-ADMM or ASVRG-ADMM on one problem: Algorithm 1, and what happens at the end of its epochs.
+    """SPDHG, SVRG-ADMM or ASVRG-ADMM on one problem: Algorithm 1, and what happens at the end of its epochs."""
 
-    ``parts`` makes the `Parts` from a problem and a start; ``beta_is_free`` says whether beta is balanced.
-    """
+    solver: AccurateSolver
 
-    def __init__(self, problem: Problem, solver: Solver, parts: Callable[..., Parts], start: Point) -> None:
-        self.problem, self.solver, self.make_parts = problem, solver, parts
-        found = parts(problem, w=start.w)
-        self.batch_size, self.h, self.size, self.majoriser = found[3:]
-        self.beta_is_free = found.beta == "auto"
-        beta = found.beta
+    def __init__(self, problem: Problem, solver: AccurateSolver, start: Point) -> None:
+        self.problem, self.solver = problem, solver
+        found, beta = solver.parts(problem, start.w), solver.beta
+        self.batch_size, self.h, self.size, self.majoriser = found[2:]
         if isinstance(beta, str):  # the constraint slows w down as much as the rows do
             beta = float(np.mean(self.h)) / found.eta / (float(np.mean(self.majoriser)) or 1.0)
         step, metric = stepsizes.Constant(found.eta), metrics.Scaled(self.h)
@@ -154,7 +176,7 @@ class AccurateRun(Run):
         if isinstance(self.estimate, DUAL):
             weight = self.problem.rows.c * self.size / (self.batch_size * losses.width(self.problem.loss))
             eta = _halfway(eta, _distance(self.h, now.w, before.w), _distance(weight, now.s, before.s))
-        if self.beta_is_free:
+        if self.solver.beta == "auto":
             of_theta = _distance(np.ones(self.problem.m), now.theta, before.theta)
             beta = _halfway(beta, of_theta, _distance(self.majoriser, now.w, before.w))
         self.loop.travelled = self.loop.travelled + (now.theta - self.loop.theta_first) / self.loop.beta
@@ -233,7 +255,7 @@ class AccurateRun(Run):
             raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
         if problem.rows is not self.problem.rows or problem.loss is not self.problem.loss:  # other slopes and steps
             start = Point(self.answer, self.loop.iterates.v, self.loop.iterates.theta)
-            return AccurateRun(problem, self.solver, self.make_parts, start)
+            return AccurateRun(problem, self.solver, start)
         fork = copy.copy(self)
         fork.problem, fork.loop, fork.best_dual = problem, self.loop.fork(problem), copy.copy(self.best_dual)
         if problem is not self.problem:  # another penalty: another dual problem, another balance

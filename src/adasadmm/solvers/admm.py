@@ -97,7 +97,6 @@ class ADMM(Solver):
     default_epochs: ClassVar[float] = 1000.0
     fit_epochs: ClassVar[int] = 1000
     trace_iterations: ClassVar[int] = 10
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
@@ -255,9 +254,6 @@ class BatchRun(Run):
             self._factorise()
 
     # --- the point ---------------------------------------------------------------------------------------------------
-
-    def is_finite(self) -> bool:
-        return bool(np.isfinite(self.iterates.w).all() and np.isfinite(self.iterates.theta).all())
 
     @property
     def point(self) -> Point:

@@ -95,7 +95,6 @@ class ALM(Solver):
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 1000.0
     fit_epochs: ClassVar[int] = 1000
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def check(self, problem: Problem) -> None:
         if problem.source is not None and problem.d > MOST_STREAMED:
@@ -255,7 +254,7 @@ class AugmentedLagrangianRun(WarmStarts):
         self.Aw[:] = self.problem.times_A(self.w)
         if self.w.any():
             self.beta = WARM * self._first_beta()
-        self.v[:], _ = self._constraint(self.Aw)
+        self.v[:], _ = self.envelope.prox(self._target(self.Aw), self.beta)
 
     def _next_allowed(self, found: Certificate) -> float:
         """The error that Newton's method may leave in the next iteration.
@@ -287,16 +286,9 @@ class AugmentedLagrangianRun(WarmStarts):
 
     # --- the point ---------------------------------------------------------------------------------------------------
 
-    def is_finite(self) -> bool:
-        return bool(np.isfinite(self.w).all() and np.isfinite(self.theta).all())
-
     @property
     def point(self) -> Point:
         return Point(self.w, self.v, self.theta)
-
-    @property
-    def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.w, self.v
 
     @property
     def answer(self) -> np.ndarray:

@@ -22,11 +22,12 @@ from ..linalg.banded_system import Saddle
 from ..linalg.matrices import CSR, Dense, to_scipy
 from ..problem import Problem
 from . import ipm_steps as steps
+from .all_rows import ExactRun, Method
 from .banded_terms import Edges, KinkedRows, SmoothRows
-from .base import Point, Run, Slopes, Solver
+from .base import Point, Run, Slopes, Solver, refuse
 from .box_terms import loss_pieces
-from .direct import DirectRun, limits_of, refuse
 from .ipm_units import units_of
+from .tv.nodes import limits_of
 from .work import Work
 
 __all__ = ["BandedIPM"]
@@ -125,10 +126,11 @@ class Now(NamedTuple):
     value: float
 
 
-class BandedMethod:
+class BandedMethod(Method):
     """The iterations. ``zero`` tells where ``A w`` is to be 0, ``exact`` whether it is, and ``s`` are slopes."""
 
     now: Now
+    s: np.ndarray
     x: np.ndarray  # the iterate; w is the best one
     u: np.ndarray  # A x
     gradient: np.ndarray  # of the Lagrangian
@@ -282,7 +284,7 @@ class BandedMethod:
             self.w[:], self.exact[0] = self.x, 1.0
 
 
-class BandedRun(DirectRun):
+class BandedRun(ExactRun):
     """The run around the method. v has exact zeros where ``A w`` is 0 up to rounding."""
 
     method: BandedMethod

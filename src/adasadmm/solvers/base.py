@@ -17,10 +17,23 @@ import numpy as np
 from .. import losses
 from .._core.jit import is_registered, unwrapped
 from ..certificates.trace import Certificate
+from ..linalg.matrices import all_finite
 from ..problem import Problem
 from .work import Work
 
-__all__ = ["Monitor", "NamedState", "Point", "Run", "Slopes", "Solver", "Unfit", "beyond", "check_fits", "fits"]
+__all__ = [
+    "Monitor",
+    "NamedState",
+    "Point",
+    "Run",
+    "Slopes",
+    "Solver",
+    "Unfit",
+    "beyond",
+    "check_fits",
+    "fits",
+    "refuse",
+]
 
 NamedState = Mapping[str, np.ndarray | int | float]  # a saved run: each array and number under its name
 Slopes = Any  # an array for rows in memory, else a function of a block and of what the run remembers with it
@@ -93,8 +106,6 @@ class Solver(ABC):
     pattern_lags : bool
         Near the optimum the gap falls so fast that the zeros of v are not yet those of the optimum when it reaches
         ``tol``. One more iteration shows them.
-    solves_at_once : bool
-        Its first iteration ends at the solution.
     extrapolates : bool
         Its runs have a `Run.extrapolate`, with which a path of penalties predicts the next solution.
     narrows : bool
@@ -124,7 +135,6 @@ class Solver(ABC):
     knows_gap: ClassVar[bool] = False
     exact_v: ClassVar[bool] = False
     pattern_lags: ClassVar[bool] = False
-    solves_at_once: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = False
     narrows: ClassVar[bool] = False
     loss_functions: ClassVar[tuple[str, ...]] = ()
@@ -134,13 +144,13 @@ class Solver(ABC):
     trace_iterations: ClassVar[int] = 1
 
     @property
-    @abstractmethod
     def separable_w_step(self) -> bool:
         """Whether the w-step treats each coordinate alone, so that it can keep w inside a box.
 
         Where it does not, or where ``w_set`` is not a box, `solve` splits the set off: the problem that `begin` gets
         then has no ``w_set`` but a copy of w in v.
         """
+        return False
 
     def check(self, problem: Problem) -> None:  # noqa: B027
         """Raise `Unfit` before any work if the method cannot be used for a problem."""
@@ -169,6 +179,8 @@ class Run(ABC):
         Rows visited so far, or iterations for a solver that uses all rows; counted by `solve`.
     seconds : float
         Time spent in `advance`, and waiting for rows; counted by `solve`.
+    ended : bool
+        Another iteration would change nothing.
     from_file : bool
         It was read from a file that is not trusted, and must be compared with a new run before it continues.
 
@@ -191,15 +203,16 @@ class Run(ABC):
     batch_size: int = 1
     done: int = 0
     seconds: float = 0.0
+    ended: bool = False
     from_file: bool = False
 
     @abstractmethod
     def advance(self, work: Work) -> None:
         """Do a piece of work. It may leave infinite or NaN iterates: `solve` then restores the state before it."""
 
-    @abstractmethod
     def is_finite(self) -> bool:
-        """Whether the iterates, and whatever they are computed from, are finite."""
+        """Whether the iterates, and whatever they are computed from, are finite; w and theta unless overridden."""
+        return all_finite(self.point.w) and all_finite(self.point.theta)
 
     @property
     @abstractmethod
@@ -207,17 +220,20 @@ class Run(ABC):
         """The last iterates; not copies."""
 
     @property
-    @abstractmethod
     def means(self) -> tuple[np.ndarray, np.ndarray]:
         """The uniform means of w_1..w_T and of v_2..v_{T+1}, as in the theorems.
 
-        A method that does not average returns the arrays of `point` themselves.
+        A method that does not average returns the arrays of `point` themselves, which is the default.
         """
+        return self.point.w, self.point.v
 
     @property
-    @abstractmethod
     def answer(self) -> np.ndarray:
-        """The w that the method recommends (``result.w_average``); the certificate is that of this point."""
+        """The w that the method recommends (``result.w_average``), the last one unless overridden.
+
+        The certificate is that of this point.
+        """
+        return self.point.w
 
     @abstractmethod
     def monitor(self) -> Monitor:
@@ -307,6 +323,12 @@ def check_fits(solver: Solver, problem: Problem) -> None:
             remedy = f"{'' if kind in losses.BUILT_IN else register}use {solver.alternative}"
             raise Unfit(f"{name} needs {function} for {loss}, which has none; {remedy}")
     solver.check(problem)
+
+
+def refuse(solver: Solver, reason: str) -> None:
+    """Raise `Unfit` if there is a reason why a solver cannot solve a problem."""
+    if reason:
+        raise Unfit(f"{solver} cannot solve this problem: {reason}; use ALM()")
 
 
 def fits(solver: Solver, problem: Problem) -> bool:

@@ -28,7 +28,8 @@ from ..linalg.matrices import CSR, differences
 from ..problem import Problem
 from ._checks import check_beta, check_relax
 from .admm import balanced_by
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit
+from .all_rows import AllRowsSolver
+from .base import Monitor, NamedState, Point, Run, Slopes, Unfit
 from .named_state import restore_attributes, saved_attributes
 from .units import measured
 from .work import Iterations, Work
@@ -42,7 +43,7 @@ NUMBERS = ("iteration", "begun", "beta", "beta_z")
 
 
 @dataclasses.dataclass(frozen=True)
-class ConsensusADMM(Solver):
+class ConsensusADMM(AllRowsSolver):
     """ADMM with copies of the coefficients at both ends of each edge, for a model at each node of a network.
 
     The rows of A must be weighted differences of two coefficients, and X sparse. An iteration takes two passes over X
@@ -73,16 +74,10 @@ class ConsensusADMM(Solver):
     beta: float | str = "auto"
     relax: float = 1.6
 
-    uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 2000.0
     fit_epochs: ClassVar[int] = 2000
     trace_iterations: ClassVar[int] = 10
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
@@ -216,20 +211,9 @@ class ConsensusRun(Run):
 
     # --- the point ---------------------------------------------------------------------------------------------------
 
-    def is_finite(self) -> bool:
-        return bool(np.isfinite(self.w).all() and np.isfinite(self.dual).all())
-
     @property
     def point(self) -> Point:
         return Point(self.w, self.v, -self.beta * self.dual)
-
-    @property
-    def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.w, self.v
-
-    @property
-    def answer(self) -> np.ndarray:
-        return self.w.copy()
 
     def monitor(self) -> Monitor:
         turn = self.problem.times_A_transposed(self.v - self.v_before)

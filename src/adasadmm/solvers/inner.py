@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import penalties
-from .._core.jit import is_registered
 from ..linalg import matrices, products
 from ..linalg.systems import System
 from ..problem import Problem
 from . import newton
-from .newton import PROBE, TINY, RowTerms
+from .newton import PenaltyEnvelope, RowTerms
 from .streamed_rows import StreamedRows
 from .units import Units
 
@@ -61,7 +59,7 @@ class InnerProblem:
 
     def _prepare(self, problem: Problem) -> None:
         self.problem, self.system = problem, None
-        self.penalty, self.separable = problem.v_step[1], _separable(problem)
+        self.envelope = PenaltyEnvelope(problem)
 
     def _minimise(self) -> int:
         """w, and the z, v and theta that belong to it; returns the number of Newton steps.
@@ -97,15 +95,12 @@ class InnerProblem:
 
     def _gradient(self, pull: np.ndarray) -> np.ndarray:
         """The gradient of psi from that of the rows' part; also sets v and the theta that would follow."""
-        self.v[:], self.theta_next[:] = self._constraint(self.Aw)
+        self.v[:], self.theta_next[:] = self.envelope.prox(self._target(self.Aw), self.beta)
         return pull + self.problem.gamma * self.w - self.problem.times_A_transposed(self.theta_next)
 
-    def _constraint(self, Aw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The best v for a given A w, and the theta after it."""
-        x = Aw - self.problem.b - self.theta / self.beta
-        v = np.empty_like(x)
-        penalties.whole_prox(self.penalty, x, 1.0 / self.beta, v)
-        return v, -self.beta * (x - v)
+    def _target(self, Aw: np.ndarray) -> np.ndarray:
+        """Where the prox of the penalty is taken for a given A w."""
+        return Aw - self.problem.b - self.theta / self.beta
 
     def _excess(self, gradient: np.ndarray) -> float:
         """Return the cost of this gradient in the dual value; without a ridge, for a w of the expected size."""
@@ -118,7 +113,7 @@ class InnerProblem:
         """The length of the step along p."""
 
         def slope(length: float) -> float:
-            _, theta = self._constraint(self.Aw + length * Ap)
+            _, theta = self.envelope.prox(self._target(self.Aw + length * Ap), self.beta)
             ridge = self.problem.gamma * (self.w + length * p)
             return rows.slope(p, Xp, length) / self.problem.n + float(ridge @ p) - float(theta @ Ap)
 
@@ -129,7 +124,8 @@ class InnerProblem:
         if self.system is None:
             self.system = self.problem.system
         weights = self._weights(rows, step)
-        self.system.factor(weights, self.beta * self._constraint_curvature(), self.units.ridge)
+        curvature = self.envelope.curvature(self._target(self.Aw), self.v, self.beta)
+        self.system.factor(weights, self.beta * curvature, self.units.ridge)
         self.diagonal[:] = self.system.diagonal
         return self.system.solve(gradient, NEWTON_RESIDUAL)
 
@@ -158,17 +154,6 @@ class InnerProblem:
         weights[used if rows.chosen is None else rows.chosen[used]] = share * self.beta_z / n * curvature[used]
         return weights
 
-    def _constraint_curvature(self) -> np.ndarray:
-        """1 - the derivative of the prox of each constraint; a bound if the prox couples coordinates."""
-        x = self.Aw - self.problem.b - self.theta / self.beta
-        off = x - self.v
-        step = PROBE * (np.abs(x) + np.abs(off)) + TINY
-        probed = np.empty_like(x)
-        penalties.whole_prox(self.penalty, x + step, 1.0 / self.beta, probed)
-        curvature = np.where(self.separable, 1.0 - (probed - self.v) / step, off / np.where(x == 0.0, 1.0, x))
-        curvature[(x == 0.0) & ~self.separable] = 1.0
-        return np.where(curvature > PROBE, np.minimum(curvature, 1.0), 0.0)
-
     def _most_curved(self) -> int:
         """The number of rows in Newton's matrix that is enough at first."""
         n, d = self.problem.n, self.problem.d
@@ -184,11 +169,3 @@ class InnerProblem:
         return StreamedRows(
             X, envelopes, self.z, self._most_curved(), self.iteration if iteration is None else iteration
         )
-
-
-def _separable(problem: Problem) -> np.ndarray:
-    """Which coordinates of v the penalty treats one by one."""
-    found = np.ones(problem.p, dtype=bool)
-    for part, rows in penalties.parts_of(problem.penalty, problem.p):
-        found[rows] = is_registered(penalties.prox_at, part)
-    return found

@@ -1,4 +1,7 @@
-"""The derivatives of psi, the function that the augmented Lagrangian method minimises, and its line search."""
+"""The derivatives of psi, the function that the augmented Lagrangian method minimises, and its line search.
+
+The proximal Newton method minimises its models in the same way: it shares the part of the penalty and the search.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import losses
+from .. import losses, penalties
+from .._core.jit import is_registered
 from .._core.threads import side_by_side
 from ..linalg import matrices, products, selections
 from ..linalg.matrices import Rows
+from ..problem import Problem
 
-__all__ = ["PROBE", "TINY", "Envelopes", "RowTerms", "step_length"]
+__all__ = ["Envelopes", "PenaltyEnvelope", "RowTerms", "step_length"]
 
 PROBE = 1e-6  # the relative step of the difference quotient that gives the derivative of a prox
 TINY = float(np.finfo(float).tiny)
@@ -35,6 +40,35 @@ class Envelopes(NamedTuple):
     Xw: np.ndarray
     u: np.ndarray
     beta_z: float
+
+
+class PenaltyEnvelope:
+    """The Moreau envelope of the penalty, at points ``x = A w - b - theta / beta``.
+
+    Attributes
+    ----------
+    separable : ndarray of bool
+        Which coordinates the prox treats one by one.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.penalty, self.separable = problem.v_step[1], np.ones(problem.p, dtype=bool)
+        for part, rows in penalties.parts_of(problem.penalty, problem.p):
+            self.separable[rows] = is_registered(penalties.prox_at, part)
+
+    def prox(self, x: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray]:
+        """The best v, and the theta after it."""
+        penalties.whole_prox(self.penalty, x, 1.0 / beta, v := np.empty_like(x))
+        return v, -beta * (x - v)
+
+    def curvature(self, x: np.ndarray, v: np.ndarray, beta: float) -> np.ndarray:
+        """1 - the derivative of the prox, which is v at x; a bound where the prox couples coordinates."""
+        off = x - v
+        step = PROBE * (np.abs(x) + np.abs(off)) + TINY
+        penalties.whole_prox(self.penalty, x + step, 1.0 / beta, probed := np.empty_like(x))
+        curvature = np.where(self.separable, 1.0 - (probed - v) / step, off / np.where(x == 0.0, 1.0, x))
+        curvature[(x == 0.0) & ~self.separable] = 1.0
+        return np.where(curvature > PROBE, np.minimum(curvature, 1.0), 0.0)
 
 
 class RowTerms:

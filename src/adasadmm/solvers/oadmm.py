@@ -42,7 +42,6 @@ class OADMM(Solver):
     beta: float = 1.0
 
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         check_eta(self.eta, ())

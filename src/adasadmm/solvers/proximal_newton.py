@@ -20,18 +20,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import losses, penalties
-from .._core.jit import is_registered, unwrapped
-from ..certificates import certify, duality
+from .._core.jit import unwrapped
+from ..certificates import duality
 from ..certificates.domains import into_domain
-from ..certificates.trace import Certificate
 from ..linalg import products
 from ..linalg.quadratic_model import QuadraticModel
 from ..problem import Problem
-from .base import Point, Run, Slopes, Solver, Unfit, beyond
-from .direct import DirectRun
-from .newton import PROBE, TINY, step_length
+from .all_rows import AllRowsRun, AllRowsSolver, Method
+from .base import Point, Run, Slopes, Unfit, beyond
+from .newton import PenaltyEnvelope, step_length
 from .units import even_beta
-from .work import Iterations, Work
 
 __all__ = ["ProximalNewton"]
 
@@ -50,7 +48,7 @@ TAKEN = (penalties.L1, penalties.GroupL2, penalties.ElasticNet, penalties.L2Squa
 
 
 @dataclasses.dataclass(frozen=True)
-class ProximalNewton(Solver):
+class ProximalNewton(AllRowsSolver):
     """The proximal Newton method, for smooth losses and several strengths of a penalty.
 
     An iteration takes a few passes over the rows, and minimises a quadratic model of the loss with the penalty; it
@@ -76,17 +74,11 @@ class ProximalNewton(Solver):
     """
 
     takes_vector_losses: ClassVar[bool] = True
-    uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
     extrapolates: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("second",)
     alternative: ClassVar[str] = "ALM() or IPM()"
     default_epochs: ClassVar[float] = 100.0
     fit_epochs: ClassVar[int] = 100
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def check(self, problem: Problem) -> None:
         for part, _ in penalties.parts_of(problem.penalty, problem.p):
@@ -107,7 +99,7 @@ class ProximalNewton(Solver):
         return ProximalNewtonRun(problem, self, ProximalNewtonMethod(problem, start))
 
 
-class ProximalNewtonMethod:
+class ProximalNewtonMethod(Method):
     """The iterates, the curvature h of the rows in H, and beta."""
 
     def __init__(self, problem: Problem, start: Point) -> None:
@@ -120,10 +112,8 @@ class ProximalNewtonMethod:
         self.even = 1.0  # the beta with which the model and the constraint have equal curvature
         self.z: np.ndarray | None = None  # X w and the mean loss there, if they are known
         self.loss: float | None = None
-        self.penalty, self.is_quadratic = problem.v_step[1], isinstance(unwrapped(problem.loss), losses.Squared)
-        self.separable = np.ones(problem.p, dtype=bool)
-        for part, rows in penalties.parts_of(problem.penalty, problem.p):
-            self.separable[rows] = is_registered(penalties.prox_at, part)
+        self.envelope = PenaltyEnvelope(problem)
+        self.is_quadratic = isinstance(unwrapped(problem.loss), losses.Squared)
         groups = penalties.groups_of(problem.penalty, problem.p)
         self.members = np.concatenate(groups) if groups else np.empty(0, np.int64)
         self.group = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
@@ -222,13 +212,7 @@ class ProximalNewtonMethod:
 
     def curvature(self, x: np.ndarray, v: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray | None]:
         """The second derivative of the penalty's envelope: weights of the rows of A, and the bends of groups."""
-        off = x - v
-        step = PROBE * (np.abs(x) + np.abs(off)) + TINY
-        probed = np.empty_like(x)
-        penalties.whole_prox(self.penalty, x + step, 1.0 / beta, probed)
-        curved = np.where(self.separable, 1.0 - (probed - v) / step, off / np.where(x == 0.0, 1.0, x))
-        curved[(x == 0.0) & ~self.separable] = 1.0
-        curved = np.where(curved > PROBE, np.minimum(curved, 1.0), 0.0)
+        curved = self.envelope.curvature(x, v, beta)
         if not len(self.members):
             return curved, None
         of_group = x[self.members]
@@ -266,9 +250,7 @@ class Search:
         """The argument of the prox, the best v, and the theta after it."""
         beta = self.method.numbers[0]
         x = Aw - self.method.theta / beta
-        v = np.empty_like(x)
-        penalties.whole_prox(self.method.penalty, x, 1.0 / beta, v)
-        return x, v, -beta * (x - v)
+        return x, *self.method.envelope.prox(x, beta)
 
     def descend(self) -> int:
         """Newton steps until the gradient costs little; returns their number."""
@@ -301,35 +283,18 @@ class Search:
         return smooth + length * bend - float(self.constraint(self.Aw + length * Ap)[2] @ Ap)
 
 
-class ProximalNewtonRun(DirectRun):
+class ProximalNewtonRun(AllRowsRun):
     """The run. Its v is that of the model, whose zeros are exact."""
 
     method: ProximalNewtonMethod
 
-    def __init__(self, problem: Problem, solver: Solver, method: ProximalNewtonMethod) -> None:
-        super().__init__(problem, solver, method)
-        self.v = method.v
-
-    def advance(self, work: Work) -> None:
-        assert isinstance(work, Iterations)
-        for _ in range(work.number):
-            self.method.advance()
-        self.iteration += work.number
-
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         return duality.slopes(self.problem, self.method.predictions()), self.method.theta
-
-    def certify(self) -> Certificate:
-        method = self.method
-        return self.best_dual.find(
-            self.problem, self.iteration, lambda: certify(self.problem, method.w, method.v, *self.dual_point())
-        )
 
     def restore(self, state: Any) -> None:
         self.method.h = np.empty_like(self.method.h)  # the model of the last one is not written to
         self.method.model = self.method.z = self.method.loss = None
         super().restore(state)
-        self.method.v[:], self.v = self.v, self.method.v
 
     def fork(self, problem: Problem | None) -> Run:
         """A copy; with another penalty on the same rows it keeps H, and a smaller beta, with which theta can move."""

@@ -22,15 +22,15 @@ from ..certificates.ascent import RowSide, move_slopes
 from ..linalg.matrices import WithIntercept
 from ..linalg.rows import weighted_squares
 from ..problem import Problem
-from .base import Point, Run, Slopes, Solver
-from .chain_dp import Chain, chain_of
-from .direct import DirectRun, refuse
+from .all_rows import AllRowsSolver, ExactRun, Method
+from .base import Point, Run, refuse
+from .tv.chain import Chain, chain_of
 
 __all__ = ["SDCA"]
 
 
 @dataclasses.dataclass(frozen=True)
-class SDCA(Solver):
+class SDCA(AllRowsSolver):
     """Stochastic dual coordinate ascent, for large sparse data with a ridge and a penalty along chains.
 
     The rows of A must be weighted differences along disjoint paths and the penalty `L1`; or A = I and the penalty
@@ -54,16 +54,10 @@ class SDCA(Solver):
     ('converged', True)
     """
 
-    uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 200.0
     fit_epochs: ClassVar[int] = 200
     trace_iterations: ClassVar[int] = 3
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     @staticmethod
     def fits(problem: Problem) -> str:
@@ -81,11 +75,13 @@ class SDCA(Solver):
         refuse(self, self.fits(problem))
 
     def begin(self, problem: Problem, start: Point) -> Run:
-        return AscentRun(problem, self, AscentMethod(problem, start))
+        return ExactRun(problem, self, AscentMethod(problem, start))
 
 
-class AscentMethod:
+class AscentMethod(Method):
     """The slopes s, ``pull = X'(c s)/n``, and the w that belongs to them and to theta."""
+
+    s: np.ndarray
 
     def __init__(self, problem: Problem, start: Point) -> None:
         self.problem, self.chain = problem, Chain(problem)
@@ -132,12 +128,3 @@ def _mean_size(problem: Problem) -> float:
     inverse = np.zeros(problem.d)
     np.divide(1.0, problem.gamma, out=inverse, where=problem.gamma > 0.0)
     return float(np.mean(weighted_squares(problem.rows.X, inverse)))
-
-
-class AscentRun(DirectRun):
-    """The run, whose dual point is part of the method's state."""
-
-    method: AscentMethod
-
-    def dual_point(self) -> tuple[Slopes, np.ndarray]:
-        return self.method.s, self.method.theta

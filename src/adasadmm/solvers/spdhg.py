@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import ClassVar
 
+import numpy as np
+
 from ..problem import Problem
-from ._checks import check_batch_size, check_beta
-from .accurate import AccurateRun, dual_coordinates
-from .base import Point, Run, Solver
+from .accurate import AccurateSolver, Parts, dual_coordinates
 
 __all__ = ["SPDHG"]
 
 
 @dataclasses.dataclass(frozen=True)
-class SPDHG(Solver):
+class SPDHG(AccurateSolver):
     """Stochastic primal-dual hybrid gradients: high accuracy with any loss that has a prox, at any number of features.
 
     Parameters
@@ -40,21 +39,7 @@ class SPDHG(Solver):
     'converged'
     """
 
-    beta: float | str = "auto"
-    batch_size: int | str = "auto"
-
-    takes_streams: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    takes_vector_losses: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
-    default_epochs: ClassVar[float] = 200.0
-    fit_epochs: ClassVar[int] = 200
-    separable_w_step: ClassVar[bool] = True  # type: ignore[assignment]
 
-    def __post_init__(self) -> None:
-        check_beta(self.beta)
-        check_batch_size(self.batch_size)
-
-    def begin(self, problem: Problem, start: Point) -> Run:
-        parts = functools.partial(dual_coordinates, beta=self.beta, batch_size=self.batch_size)
-        return AccurateRun(problem, self, parts, start)
+    def parts(self, problem: Problem, w: np.ndarray) -> Parts:
+        return dual_coordinates(self, problem, w)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-from typing import Any, ClassVar
+from typing import ClassVar
+
+import numpy as np
 
 from ..problem import Problem
-from ._checks import check_batch_size, check_beta
-from .accurate import AccurateRun, variance_reduced
-from .base import Point, Run, Solver
+from .accurate import AccurateSolver, Parts, variance_reduced
 
 __all__ = ["ASVRGADMM", "SVRGADMM"]
 
 
-class _VarianceReduced(Solver):
-    """The facts that both methods share."""
+class _VarianceReduced(AccurateSolver):
+    """Gradients are taken at ``momentum`` times the iterate and the rest of the earlier point."""
 
-    takes_streams: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    takes_vector_losses: ClassVar[bool] = True
+    momentum: ClassVar[float]
     loss_functions: ClassVar[tuple[str, ...]] = ("curvature",)
     alternative: ClassVar[str] = "SPDHG()"
-    default_epochs: ClassVar[float] = 200.0
-    fit_epochs: ClassVar[int] = 200
-    separable_w_step: ClassVar[bool] = True  # type: ignore[assignment]
+
+    def parts(self, problem: Problem, w: np.ndarray) -> Parts:
+        return variance_reduced(self, problem, w, self.momentum)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,17 +49,7 @@ class SVRGADMM(_VarianceReduced):
     'converged'
     """
 
-    beta: float | str = "auto"
-    batch_size: int | str = "auto"
-
     momentum: ClassVar[float] = 1.0  # none
-
-    def __post_init__(self) -> None:
-        check_beta(self.beta)
-        check_batch_size(self.batch_size)
-
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return _begin(self, problem, start)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,20 +74,4 @@ class ASVRGADMM(_VarianceReduced):
     'converged'
     """
 
-    beta: float | str = "auto"
-    batch_size: int | str = "auto"
-
     momentum: ClassVar[float] = 0.5
-
-    def __post_init__(self) -> None:
-        check_beta(self.beta)
-        check_batch_size(self.batch_size)
-
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return _begin(self, problem, start)
-
-
-def _begin(solver: SVRGADMM | ASVRGADMM, problem: Problem, start: Point) -> Run:
-    settings: dict[str, Any] = {"beta": solver.beta, "batch_size": solver.batch_size, "momentum": solver.momentum}
-    parts = functools.partial(variance_reduced, **settings)
-    return AccurateRun(problem, solver, parts, start)

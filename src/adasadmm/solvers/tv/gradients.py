@@ -1,6 +1,6 @@
-"""Shared by `AlternatingChains` and `DualGradient`: second-order models of the losses, exactly fused candidates.
+"""Any graph: dual gradients for second-order models of the losses, with exactly fused candidates.
 
-Both raise the dual value of a quadratic problem (`dual_ascent`), which for the squared loss is the problem itself, and
+They raise the dual value of a quadratic problem (`ascent`), which for the squared loss is the problem itself, and
 for other smooth losses their second-order model at w. The w that belongs to the forces is never exactly fused, and its
 objective lags far behind the dual value. But forces soon show which edges reach their limits at the optimum. All other
 edges tie clusters of equal values together, so w with the mean of each cluster is the candidate.
@@ -12,41 +12,36 @@ import math
 
 import numpy as np
 
-from .. import losses
-from .._core.jit import is_registered, unwrapped
-from ..linalg.matrices import WithIntercept
-from ..problem import Problem
-from .base import Point
-from .direct import Nodes, nodes_of, quadratic, second_order, value_of_nodes
-from .dual_ascent import Ascent, Graph, fused_clusters, model_value
+from ... import losses
+from ..._core.jit import is_registered
+from ...linalg.matrices import WithIntercept
+from ...problem import Problem
+from ..all_rows import Method
+from ..base import Point
+from .ascent import Ascent, fused_clusters, model_value
+from .edges import edges_of
+from .lattice import lattice_of
+from .nodes import has_missing, nodes_of, quadratic, search, second_order, value_of_nodes, why_no_derivatives
 
-__all__ = ["GraphMethod", "has_missing", "set_intercept", "why_not_graph"]
+__all__ = ["GradientMethod", "along_edges", "along_lattice", "set_intercept", "why_no_graph"]
 
 FEW_STEPS, MOST_STEPS = 16, 512  # between two candidates
 GROWTH = 3  # their number grows with that of all steps so far, of which it is at most the third part
 FIRST_GOAL = 1e-3  # the relative gap at which the first iteration ends; further ones end at powers of ten below it
 MOST_ROUNDS = 24  # of steps on one model, or in one iteration
 INNER = 0.1  # a model is solved when its gap is this part of what the step gains
-DESCENT, HALVINGS = 1e-4, 40
 ROUNDING = 1e-15
 
 
-def why_not_graph(problem: Problem) -> str:
-    """Why the methods for graphs cannot solve a problem that has a diagonal X; empty if they can."""
-    if not is_registered(losses.pieces, problem.loss):
-        if not is_registered(losses.second, problem.loss):
-            return f"{type(unwrapped(problem.loss)).__name__} has no losses.second"
-        if has_missing(problem):
-            return "a row has weight 0, or x = 0"
+def why_no_graph(problem: Problem) -> str:
+    """Why neither gradients nor cuts can solve a problem that `why_not` admits; empty if one of them can."""
+    if reason := why_no_derivatives(problem):
+        return reason
+    if not is_registered(losses.pieces, problem.loss) and has_missing(problem):
+        return "a row has weight 0, or x = 0"
     if isinstance(problem.rows.X, WithIntercept) and intercept_of(problem) is None:
         return "the intercept has no closed form"
     return ""
-
-
-def has_missing(problem: Problem) -> bool:
-    """Whether the loss of a node is constant."""
-    nodes = nodes_of(problem)
-    return bool(((nodes.rate * nodes.x == 0.0) & (nodes.gamma == 0.0)).any())
 
 
 def intercept_of(problem: Problem) -> float | None:
@@ -68,7 +63,7 @@ def set_intercept(problem: Problem, w: np.ndarray) -> float:
     return float(w[-1])
 
 
-class GraphMethod:
+class GradientMethod(Method):
     """Newton steps around the dual ascent; for the squared loss, the dual ascent alone."""
 
     def __init__(self, problem: Problem, start: Point, inner: Ascent) -> None:
@@ -107,7 +102,7 @@ class GraphMethod:
         """Rounds until the relative gap falls below the next power of ten, since tolerances are such powers."""
         w = self._coefficients
         value = model_value(self.graph, self.h, self.t, w)
-        constant = graph_value(self.nodes, self.shift, self.graph, w) - value
+        constant = self._value_at(w) - value
         gap = (value - self.dual[0]) / (value + constant)
         goal = FIRST_GOAL if gap > FIRST_GOAL else 10.0 ** (math.ceil(math.log10(max(gap, ROUNDING))) - 1)
         for _ in range(MOST_ROUNDS):
@@ -131,18 +126,25 @@ class GraphMethod:
                 best, value = candidate, found
             if value - self.dual[0] <= max(INNER * (before - value), ROUNDING * abs(before)):
                 break
-        descent, length = before - value, 1.0
-        if descent <= 0.0:
-            return
-        start = graph_value(self.nodes, self.shift, self.graph, w)
-        for _ in range(HALVINGS):
-            trial = best if length == 1.0 else w + length * (best - w)
-            if graph_value(self.nodes, self.shift, self.graph, trial) <= start - DESCENT * length * descent:
-                w[:] = trial
-                return
-            length *= 0.5
+        if value < before:
+            step = search(self._value_at, w, best, self._value_at(w), before - value)
+            w[:] = w if step is None else step[0]
+
+    def _value_at(self, w: np.ndarray) -> float:
+        """The objective."""
+        return self.graph.variation(w) + value_of_nodes(self.nodes, self.shift, w)
 
 
-def graph_value(nodes: Nodes, shift: float, graph: Graph, w: np.ndarray) -> float:
-    """The objective."""
-    return graph.variation(w) + value_of_nodes(nodes, shift, w)
+def along_lattice(problem: Problem, start: Point) -> GradientMethod:
+    """The method for a lattice, along whose axes chains are solved exactly in turn if the penalty is strong."""
+    lattice = lattice_of(problem)
+    assert lattice is not None
+    ascent = Ascent(lattice, problem.n, lattice.forces(start.theta), lattice.sweep)
+    return GradientMethod(problem, start, ascent)
+
+
+def along_edges(problem: Problem, start: Point) -> GradientMethod:
+    """The method for any graph."""
+    edges = edges_of(problem)
+    assert edges is not None
+    return GradientMethod(problem, start, Ascent(edges, problem.n, edges.forces(start.theta)))

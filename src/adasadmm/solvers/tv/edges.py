@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg.matrices import differences
-from ..problem import Problem
-from . import dual_ascent
-from .direct import limits_of
+from ...linalg.matrices import differences
+from ...problem import Problem
+from . import ascent
+from .nodes import limits_of
 
 __all__ = ["Edges", "edges_of"]
 
@@ -57,7 +57,7 @@ def edges_of(problem: Problem) -> Edges | None:
     return Edges(first.astype(np.int64), second.astype(np.int64), np.abs(weight) * limits_of(problem), weight)
 
 
-@dual_ascent.pull.register(Edges)
+@ascent.pull.register(Edges)
 def _pull(edges, forces, out):
     out[:] = 0.0
     for k in range(len(forces)):
@@ -65,7 +65,7 @@ def _pull(edges, forces, out):
         out[edges.second[k]] -= forces[k]
 
 
-@dual_ascent.climb.register(Edges)
+@ascent.climb.register(Edges)
 def _climb(edges, step, w, ahead, forces, factor):
     downhill = 0.0
     for k in range(len(forces)):

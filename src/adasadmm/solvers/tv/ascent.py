@@ -24,8 +24,8 @@ from typing import Protocol
 
 import numpy as np
 
-from .._core.jit import compiled, generic
-from ..linalg.joined import connect
+from ..._core.jit import compiled, generic
+from ...linalg.joined import connect
 
 __all__ = ["Ascent", "Graph", "climb", "fused_clusters", "model_value", "pull"]
 

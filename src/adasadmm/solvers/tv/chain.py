@@ -7,102 +7,52 @@ losses plus the penalty itself. A line search makes sure that the objective fall
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from .. import losses, penalties
-from .._core.jit import is_registered, unwrapped
-from ..linalg.chain import fused_chain
-from ..linalg.chain_path import expanded, pieces_along
-from ..linalg.chain_pieces import fused_pieces, pieces_multipliers
-from ..linalg.last_products import frozen
-from ..linalg.matrices import WithIntercept
-from ..linalg.paths import Paths
-from ..problem import Problem
-from .base import Point, Run, Solver
-from .direct import (
-    DirectRun,
+from ... import losses, penalties
+from ..._core.jit import is_registered
+from ...linalg.chain import fused_chain
+from ...linalg.chain_path import expanded, pieces_along
+from ...linalg.chain_pieces import fused_pieces, pieces_multipliers
+from ...linalg.last_products import frozen
+from ...linalg.matrices import WithIntercept
+from ...linalg.paths import Paths
+from ...problem import Problem
+from ..all_rows import SolvedAtOnce
+from ..base import Point
+from .nodes import (
     Nodes,
     limits_of,
     nodes_of,
     pieces_of,
     quadratic,
-    refuse,
+    search,
     second_order,
     value_of_nodes,
-    why_not,
+    why_no_derivatives,
 )
 
-__all__ = ["ChainDP"]
+__all__ = ["Chain", "ChainMethod", "chain_of", "why_no_chain"]
 
 MOST_STEPS = 100  # of Newton's method
-HALVINGS = 40  # of one step
-DESCENT = 1e-4  # the part of the model's descent that a step must achieve
 CONVERGED = 1e-15  # relative descent at which Newton's method ends
 PIECES = "pieces of the chain"  # for each strength of a path, in `Problem.of_coordinates`
 SEARCHES = 80  # of the intercept
 ROUNDING = 1e-14
 
 
-@dataclasses.dataclass(frozen=True)
-class ChainDP(Solver):
-    """Dynamic programming along chains, where X is diagonal: the exact solution, in one iteration.
-
-    The rows of A must be weighted differences along disjoint paths, in any order, and the penalty `L1`; or A = I and
-    the penalty `ChainTV`. With the squared loss, time is linear in the number of points. Rows of weight 0 are
-    missing points. The coefficients of a piece are equal to the last bit.
-
-    References
-    ----------
-    N. Johnson, A dynamic programming algorithm for the fused lasso and L0-segmentation, Journal of Computational and
-    Graphical Statistics 22, 2013.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from adasadmm import ChainDP, L1, Problem, Squared, graphs, solve
-    >>> y = [0.0, 1.0, 5.0, 6.0]
-    >>> problem = Problem(np.eye(4), y, loss=Squared(), penalty=L1(0.25), A=graphs.difference(4))
-    >>> solve(problem, ChainDP()).w
-    array([1., 1., 5., 5.])
-    """
-
-    uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
-    solves_at_once: ClassVar[bool] = True
-    default_epochs: ClassVar[float] = 3.0
-    fit_epochs: ClassVar[int] = 3
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
-
-    @staticmethod
-    def fits(problem: Problem) -> str:
-        """Why the method cannot solve a problem; empty if it can."""
-        reason = why_not(problem)
-        if not reason and chain_of(problem) is None:
-            reason = "the rows of A are no differences along disjoint paths"
-        if not reason and not any(is_registered(f, problem.loss) for f in (losses.pieces, losses.second)):
-            reason = f"{type(unwrapped(problem.loss)).__name__} has no losses.second"
-        if not reason and isinstance(problem.rows.X, WithIntercept) and not problem.diagonal.all():  # type: ignore
-            reason = "X has zeros on its diagonal, beside an intercept"
-        return reason
-
-    def check(self, problem: Problem) -> None:
-        refuse(self, self.fits(problem))
-
-    def foresee(self, problem: Problem, strengths: Sequence[float]) -> None:
-        if len(strengths) > 1 and not self.fits(problem):
-            ChainMethod(problem, Point(*map(np.zeros, (problem.d, problem.p, problem.m)))).foresee(strengths)
-
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return DirectRun(problem, self, ChainMethod(problem, start))
+def why_no_chain(problem: Problem) -> str:
+    """Why the method cannot solve a problem that `why_not` admits; empty if it can."""
+    if chain_of(problem) is None:
+        return "the rows of A are no differences along disjoint paths"
+    if isinstance(problem.rows.X, WithIntercept) and not problem.diagonal.all():  # type: ignore
+        return "X has zeros on its diagonal, beside an intercept"
+    return why_no_derivatives(problem)
 
 
 def chain_of(problem: Problem) -> Paths | None:
@@ -161,15 +111,15 @@ class Chain:
         return ordered, theta
 
 
-class ChainMethod:
+class ChainMethod(SolvedAtOnce):
     """The exact solution by dynamic programming; arrays are in the order of the walk along the paths."""
 
     def __init__(self, problem: Problem, start: Point) -> None:
+        super().__init__()
         self.problem, self.chain = problem, Chain(problem)
         self.paths = self.chain.paths
         self.w, self.theta = frozen(start.w), frozen(start.theta)
         self.searches = isinstance(problem.rows.X, WithIntercept) and not _is_redundant(self.nodes)
-        self.done = np.zeros(1)
 
     @functools.cached_property
     def nodes(self) -> Nodes:
@@ -181,12 +131,7 @@ class ChainMethod:
             h, t, _ = self._quadratic(0.0)
             self.problem.of_coordinates[PIECES] = pieces_along(h, t, strengths)
 
-    def state(self) -> dict[str, np.ndarray]:
-        return {"solved": self.done}
-
-    def advance(self) -> None:
-        if self.done[0]:
-            return
+    def solve(self) -> None:
         start = self.w if self.paths.natural else self.w[self.paths.order]
         shift = 0.0
         if self.searches:
@@ -197,7 +142,6 @@ class ChainMethod:
             self.w[-1] = shift
         frozen(self.w)
         frozen(self.theta)
-        self.done[0] = 1.0
 
     def _solved(self, shift: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The best w for this intercept, and the multipliers of the edges."""
@@ -248,35 +192,29 @@ def _is_redundant(nodes: Nodes) -> bool:
 def newton(nodes: Nodes, shift: float, edges: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The minimiser for smooth losses by a proximal Newton method, and the multipliers of the edges."""
     w = start.copy()
-    value = chain_value(nodes, shift, edges, w)
+
+    def value_at(w: np.ndarray) -> float:
+        return value_of_nodes(nodes, shift, w) + float(edges @ np.abs(np.diff(w)))
+
+    value = value_at(w)
     if not math.isfinite(value):
         w[:] = 0.0
-        value = chain_value(nodes, shift, edges, w)
+        value = value_at(w)
     for _ in range(MOST_STEPS):
         g, h, t = second_order(nodes, shift, w)
         following, multipliers = fused_chain(h, t, edges)
         descent = chain_descent(g, h, edges, w, following)
         if descent <= CONVERGED * abs(value):
-            return (following if chain_value(nodes, shift, edges, following) <= value else w), multipliers
-        length = 1.0
-        for _ in range(HALVINGS):
-            trial = following if length == 1.0 else w + length * (following - w)
-            found = chain_value(nodes, shift, edges, trial)
-            if found <= value - DESCENT * length * descent:
-                break
-            length *= 0.5
-        else:  # the objective falls no further than rounding
+            return (following if value_at(following) <= value else w), multipliers
+        step = search(value_at, w, following, value, descent)
+        if step is None:
             return w, multipliers
+        trial, found, length = step
         if length < 1.0 and found >= value - ROUNDING * abs(value):  # rounding hides what a full step gains
-            full = chain_value(nodes, shift, edges, following)
+            full = value_at(following)
             return following if full <= value + ROUNDING * abs(value) else trial, multipliers
         w, value = trial, found
     return w, multipliers
-
-
-def chain_value(nodes: Nodes, shift: float, edges: np.ndarray, w: np.ndarray) -> float:
-    """The objective."""
-    return value_of_nodes(nodes, shift, w) + float(edges @ np.abs(np.diff(w)))
 
 
 def chain_descent(g: np.ndarray, h: np.ndarray, edges: np.ndarray, w: np.ndarray, following: np.ndarray) -> float:

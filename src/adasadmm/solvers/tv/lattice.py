@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._core.jit import inlined, inlined_sum
-from ..linalg.chain import fused_chain
-from ..problem import Problem
-from . import dual_ascent
-from .direct import limits_of
+from ..._core.jit import inlined, inlined_sum
+from ...linalg.chain import fused_chain
+from ...problem import Problem
+from . import ascent
+from .nodes import limits_of
 
 __all__ = ["Lattice", "is_lattice", "lattice_of"]
 
@@ -105,7 +105,7 @@ def is_lattice(problem: Problem) -> bool:
 # --- steps: slices start at 0, or the compiler would not vectorise the loops -----------------------------------------
 
 
-@dual_ascent.pull.register(Lattice)
+@ascent.pull.register(Lattice)
 def _pull(lattice, forces, out):
     n = len(out)
     out[:] = 0.0
@@ -121,7 +121,7 @@ def add(out, values, sign):
         out[i] += sign * values[i]
 
 
-@dual_ascent.climb.register(Lattice)
+@ascent.climb.register(Lattice)
 def _climb(lattice, step, w, ahead, forces, factor):
     n, downhill = len(w), 0.0
     for f in range(len(lattice.distance)):

@@ -1,17 +1,20 @@
-"""Losses with piecewise linear derivatives on any graph, where X is diagonal: the exact solution by maximum flows."""
+"""Losses with piecewise linear derivatives on any graph: the exact solution by maximum flows.
+
+Reference: A. Chambolle, J. Darbon, On total variation minimization and surface evolution using parametric maximum
+flows, International Journal of Computer Vision 84, 2009.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-
-from .. import losses
-from .._core.jit import is_registered
-from ..linalg.cuts import cut_into_pieces
-from ..problem import Problem
-from .base import Point
-from .direct import nodes_of, pieces_of
+from ... import losses
+from ..._core.jit import is_registered
+from ...linalg.cuts import cut_into_pieces
+from ...problem import Problem
+from ..all_rows import SolvedAtOnce
+from ..base import Point
 from .edges import edges_of
-from .graph_nodes import has_missing, set_intercept
+from .gradients import set_intercept
+from .nodes import has_missing, nodes_of, pieces_of
 
 __all__ = ["CutMethod", "needs_cuts"]
 
@@ -23,23 +26,18 @@ def needs_cuts(problem: Problem) -> bool:
     return not isinstance(problem.loss, losses.Squared) or has_missing(problem)
 
 
-class CutMethod:
+class CutMethod(SolvedAtOnce):
     """The exact solution, in one iteration."""
 
     def __init__(self, problem: Problem, start: Point) -> None:
+        super().__init__()
         self.problem = problem
-        self.w, self.theta, self.done = start.w.copy(), start.theta.copy(), np.zeros(1)
+        self.w, self.theta = start.w.copy(), start.theta.copy()
         self.shift = set_intercept(problem, self.w)
 
-    def state(self) -> dict[str, np.ndarray]:
-        return {"solved": self.done}
-
-    def advance(self) -> None:
-        if self.done[0]:
-            return
+    def solve(self) -> None:
         edges, pieces = edges_of(self.problem), pieces_of(nodes_of(self.problem), self.shift)
         assert edges is not None
         forces = edges.forces(self.theta)
         cut_into_pieces(pieces, edges, self.w[: self.problem.n], forces)
         self.theta[:] = edges.multipliers(forces)
-        self.done[0] = 1.0

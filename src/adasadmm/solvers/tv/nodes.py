@@ -1,0 +1,171 @@
+"""Shared by the strategies: where X is diagonal, each row of the data is a loss of one coefficient, a node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import losses, penalties
+from ..._core.jit import compiled, is_registered, unwrapped
+from ...linalg.chain_pieces import Pieces
+from ...linalg.matrices import WithIntercept
+from ...problem import Problem
+
+__all__ = [
+    "Nodes",
+    "has_missing",
+    "in_balance",
+    "limits_of",
+    "nodes_of",
+    "pieces_of",
+    "quadratic",
+    "search",
+    "second_order",
+    "value_of_nodes",
+    "why_no_derivatives",
+    "why_not",
+]
+
+DESCENT = 1e-4  # the part of the model's descent that a step must achieve
+HALVINGS = 40  # of one step
+
+
+class Nodes(NamedTuple):
+    """The loss of node i is ``rate_i loss(x_i w_i + shift, y_i) + gamma_i w_i^2 / 2``, with the rate c_i / n.
+
+    ``flat`` is the second derivative that a model assumes where that of the loss is 0.
+    """
+
+    loss: Any
+    x: np.ndarray
+    y: np.ndarray
+    rate: np.ndarray
+    gamma: np.ndarray
+    flat: float
+
+
+def nodes_of(problem: Problem) -> Nodes:
+    x, y = problem.diagonal, problem.rows.y
+    assert x is not None
+    curved = is_registered(losses.curvature, problem.loss)
+    flat = losses.largest_curvature(problem.loss, y) if curved else 1.0
+    return Nodes(problem.loss, x, y, problem.rates, problem.gamma[: problem.n], flat)
+
+
+def why_not(problem: Problem) -> str:
+    """Why no strategy can solve a problem; empty if one may."""
+    if problem.source is not None:
+        return "the rows are not in memory"
+    if problem.diagonal is None:
+        return f"X, of shape {problem.rows.X.shape}, is not diagonal"
+    if problem.B is not None or problem.has_b:
+        return "B is not -I, or b is not 0"
+    if problem.w_set is not None or problem.w_copy is not None:
+        return "w has a set"
+    if not isinstance(problem.penalty, (penalties.L1, penalties.ChainTV)):
+        return f"the penalty is {type(problem.penalty).__name__}, not L1 or ChainTV"
+    if isinstance(problem.rows.X, WithIntercept) and problem.gamma[-1] != 0.0:
+        return "the intercept has a ridge"
+    return ""
+
+
+def why_no_derivatives(problem: Problem) -> str:
+    """Why the derivatives of a loss do not suffice; empty if it is piecewise quadratic, or has second derivatives."""
+    if is_registered(losses.pieces, problem.loss) or is_registered(losses.second, problem.loss):
+        return ""
+    return f"{type(unwrapped(problem.loss)).__name__} has no losses.second"
+
+
+def has_missing(problem: Problem) -> bool:
+    """Whether the loss of a node is constant."""
+    if problem.is_plain:
+        return False
+    nodes = nodes_of(problem)
+    return bool(((nodes.rate * nodes.x == 0.0) & (nodes.gamma == 0.0)).any())
+
+
+def limits_of(problem: Problem) -> np.ndarray:
+    """``nu weights_k`` of each entry of an L1 or ChainTV penalty."""
+    nu, weights = problem.penalty
+    if weights is not None:
+        return nu * weights
+    return np.full(problem.p - isinstance(problem.penalty, penalties.ChainTV), nu)
+
+
+def quadratic(nodes: Nodes, shift: float) -> tuple[np.ndarray, np.ndarray]:
+    """The h and t with which the squared losses are ``h_i (w_i - t_i)^2 / 2``."""
+    pull = nodes.rate * nodes.x
+    h = pull * nodes.x + nodes.gamma
+    return h, np.divide(pull * (nodes.y - shift), h, out=np.zeros_like(h), where=h > 0.0)
+
+
+def second_order(nodes: Nodes, shift: float, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The gradient g of the losses, and the h and t of their second-order model at w, ``h_i (x - t_i)^2 / 2``."""
+    slopes, seconds = np.empty((2, len(w)))
+    losses.derivatives(nodes.loss, nodes.x * w + shift, nodes.y, nodes.rate, slopes, seconds)
+    seconds = np.where(seconds > 0.0, seconds, nodes.rate * nodes.flat)
+    g, h = nodes.gamma * w + nodes.x * slopes, nodes.gamma + nodes.x * nodes.x * seconds
+    return g, h, np.where(h > 0.0, w - np.divide(g, h, out=np.zeros_like(h), where=h > 0.0), 0.0)
+
+
+def value_of_nodes(nodes: Nodes, shift: float, w: np.ndarray) -> float:
+    """The losses and the ridge at w."""
+    of_losses = len(w) * losses.mean_value(nodes.loss, nodes.x * w + shift, nodes.y, nodes.rate)
+    return float(of_losses + 0.5 * (nodes.gamma * w) @ w)
+
+
+def search(
+    value_at: Callable[[np.ndarray], float], w: np.ndarray, end: np.ndarray, value: float, descent: float
+) -> tuple[np.ndarray, float, float] | None:
+    """The first point on the way back from ``end`` to w at which the objective falls enough from its value at w.
+
+    Also the objective there, and the length of the step; None if it falls no further than rounding. ``descent`` is how
+    far the model falls from w to the end.
+    """
+    length = 1.0
+    for _ in range(HALVINGS):
+        trial = end if length == 1.0 else w + length * (end - w)
+        found = value_at(trial)
+        if found <= value - DESCENT * length * descent:
+            return trial, found, length
+        length *= 0.5
+    return None
+
+
+def pieces_of(nodes: Nodes, shift: float) -> Pieces:
+    """The derivatives of the losses in w."""
+    n = len(nodes.x)
+    pieces = Pieces(np.empty(n), np.empty(n), np.full((n, 2), math.inf), np.zeros((n, 2)), np.zeros((n, 2)))
+    write_pieces(nodes, shift, pieces)
+    return pieces
+
+
+@compiled
+def write_pieces(nodes, shift, out):
+    """The derivative in w is ``rate x`` times that in ``z = x w + shift``; if x < 0, its knots are met in reverse."""
+    for i in range(len(nodes.x)):
+        out.slope[i], out.level[i] = nodes.gamma[i], 0.0
+        x, rate = nodes.x[i], nodes.rate[i]
+        if rate * x == 0.0:
+            continue
+        (a, b), one, other = losses.pieces(nodes.loss, nodes.y[i])
+        sign = 1.0 if x > 0.0 else -1.0
+        for j in range(2):
+            place, rise, jump = one if (j == 0) == (x > 0.0) else other
+            if place < math.inf:
+                if x < 0.0:
+                    a, b = a + rise, b + jump
+                out.place[i, j] = (place - shift) / x
+                out.rise[i, j] = sign * rate * x * x * rise
+                out.jump[i, j] = sign * rate * x * (rise * shift + jump)
+        out.slope[i] += rate * x * x * a
+        out.level[i] += rate * x * (a * shift + b)
+
+
+def in_balance(nodes: Nodes, w: np.ndarray, pull: np.ndarray) -> np.ndarray:
+    """The slope of each loss that, with the ridge, is in balance with ``A'theta``; 0 where there is none."""
+    of_slope = nodes.rate * nodes.x
+    return np.divide(pull - nodes.gamma * w[: len(pull)], of_slope, out=np.zeros_like(pull), where=of_slope != 0.0)
