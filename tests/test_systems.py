@@ -376,9 +376,10 @@ def test_dense_columns_are_factored_in_blocks(graph, limits):
     decades = 8.0 if graph == "random" else 1.0
     weights, ridge = 10.0 ** random.uniform(-decades, decades, A.shape[0]), random.uniform(0.1, 1.0, d)
     rhs, found = random.uniform(0.0, 1.0, d), []
-    for least in (1, d + 1):
-        limits(dense_last_columns_for_blas=least)
+    for overhead in (1.0, 1e9):
+        limits(overhead_of_a_dense_column=overhead)
         factor = GramFactor([A], gram_pattern([A], np.inf))
+        assert (factor.dense < d) == (overhead == 1.0)
         factor.factor([weights], ridge)
         found.append(factor.solve(rhs))
     np.testing.assert_allclose(*found, rtol=1e-12 if graph == "random" else 1e-9)
