@@ -64,6 +64,19 @@ def _paper(name: str, loss: str) -> Callable[[float], Callable[[], Any]]:
     return made
 
 
+def _rows(name: str) -> Callable[[float], Callable[[], Any]]:
+    def made(tol: float) -> Callable[[], Any]:
+        from rehline_peer import DATA
+
+        from adasadmm import GraphGuidedClassifier
+
+        X, y, edges = DATA[name]()
+        model = GraphGuidedClassifier(edges, tol=tol)
+        return lambda: model.fit(X, y)
+
+    return made
+
+
 def _policies(alpha: float) -> Callable[[float], Callable[[], Any]]:
     def made(tol: float) -> Callable[[], Any]:
         import glm
@@ -81,7 +94,7 @@ def _path(name: str, search: bool) -> Callable[[float], Callable[[], Any]]:
 
         from adasadmm import path
 
-        case = next(case for case in paths.cases() if case.name.startswith(name))
+        case = next(case for case in paths.cases() if all(word in case.name.split(", ") for word in name.split(", ")))
         if search:
             return lambda: case.search().set_params(tol=tol).fit(*case.rows())
         problem = case.problem()
@@ -140,11 +153,13 @@ def cases() -> dict[str, Callable[[float], Callable[[], Any]]]:
     from shapes_problems import ROWS
 
     shapes = {name: _shape(name) for name in ROWS if "20,000" not in name}
-    grown = {f"growth, {kind} {size:,}": _grown(kind, size) for kind, size in (("grid", 512), ("genes", 10_000))}
+    sizes = {"chain": (1_000,), "grid": (32, 512), "genes": (1_000, 10_000)}
+    grown = {f"growth, {kind} {size:,}": _grown(kind, size) for kind in sizes for size in sizes[kind]}
     of_paper = {
         f"{name}, {loss}": _paper(name, loss) for name in ("a9a", "w8a", "news20") for loss in ("hinge", "logistic")
     }
-    policies = {f"insurance, alpha={alpha:g}": _policies(alpha) for alpha in (0.0, 1e-4)}
+    with_intercept = {f"{name}, hinge": _rows(name) for name in ("ijcnn1", "likeness")}
+    policies = {f"insurance, alpha={alpha:g}": _policies(alpha) for alpha in (0.0, 1e-4, 1e-3)}
     more = {
         "softmax 2,000 x 784, grid": _softmax(2_000),
         "TrendFilterCV 300": _trend_search(300),
@@ -152,10 +167,15 @@ def cases() -> dict[str, Callable[[float], Callable[[], Any]]]:
         "network of 60 nodes": _network(60),
         "network of 1,000 nodes": _network(1_000),
     }
-    names = ("signal", "binary", "genes", "images", "a9a", "w8a")
+    losses = {
+        "binary": ("logistic", "hinge", "squared"), "digits": ("logistic", "hinge"), "genes": ("logistic", "squared"),
+        "images": ("logistic", "squared"), "volumes": ("logistic", "squared"),
+        "a9a": ("logistic", "hinge"), "w8a": ("logistic", "hinge"),
+    }  # fmt: skip
+    names = ["signal", "overlapping groups", *(f"{name}, {loss}" for name in losses for loss in losses[name])]
     along = {f"path, {name}": _path(name, search=False) for name in names}
-    searches = {f"search, {name}": _path(name, search=True) for name in ("signal", "binary", "images")}
-    return shapes | grown | of_paper | policies | more | along | searches
+    searches = {f"search, {name}": _path(name, search=True) for name in names if "8a" not in name and "9a" not in name}
+    return shapes | grown | of_paper | with_intercept | policies | more | along | searches
 
 
 def serve(name: str, tol: float) -> None:

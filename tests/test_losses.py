@@ -499,3 +499,15 @@ def test_a_loss_counts_as_smooth_if_its_slope_has_no_jumps(kind):
     with np.errstate(over="ignore"):
         slopes = np.array([losses.slope(kind(), each, 1.0) for each in z])
     assert losses.is_smooth(kind()) == (np.abs(np.diff(slopes)).max() < 0.01)
+
+
+@pytest.mark.parametrize("n", [1, 2**14, 2**14 + 1, 50_000])
+def test_sums_over_blocks_of_rows(n):
+    """Rows of weight 0 are absent, even where their loss is infinite."""
+    random = np.random.default_rng(0)
+    z, y, weight = random.normal(size=n), random.normal(size=n), random.uniform(size=n)
+    z[0], weight[0] = np.inf, 0.0
+    expected = float(weight[1:] @ (0.5 * (z[1:] - y[1:]) ** 2))
+    assert losses.weighted_sum(losses.value, Squared(), weight, z, y) == pytest.approx(expected, rel=1e-12)
+    equal = losses.weighted_sum(losses.value, Squared(), 2.0, z[1:], y[1:])
+    assert equal == pytest.approx(float(np.sum((z[1:] - y[1:]) ** 2)), rel=1e-12)

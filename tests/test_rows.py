@@ -67,3 +67,14 @@ def test_products_and_gram(matrix):
     np.testing.assert_allclose(products.gram(M, weights), wanted, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(products.gram_diagonal(M, weights), np.diag(wanted), rtol=1e-12)
     np.testing.assert_allclose(products.column_sums(M, weights, 1), weights @ np.abs(array), rtol=1e-12)
+
+
+@pytest.mark.parametrize("used", [0, 1, 40, 3_000])
+def test_a_product_with_few_rows_of_many(used):
+    """The rows that a large sparse matrix is multiplied with are chosen where most entries of the vector are 0."""
+    random = np.random.default_rng(0)
+    M, x = sp.random_array((3_000, 60), density=0.5, rng=random, format="csr"), np.zeros(3_000)
+    x[:used] = random.standard_normal(used)
+    for X in (as_rows(M), WithIntercept(as_rows(M))):
+        products.transposed_product(X, x, out := np.empty(X.shape[1]))
+        np.testing.assert_allclose(out, plain(X).T @ x, rtol=1e-12, atol=1e-12)

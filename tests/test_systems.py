@@ -6,11 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse import csgraph
 
 from adasadmm.linalg import systems
 from adasadmm.linalg.banded_system import BandedSystem, bands_of
 from adasadmm.linalg.coupling import Groups
 from adasadmm.linalg.dense_systems import DenseSystem, RowSpace
+from adasadmm.linalg.joined import components
 from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows, plain, to_scipy
 from adasadmm.linalg.sparse_factor import GramFactor, gram_pattern
 from adasadmm.linalg.sparse_systems import Bordered, ConjugateGradients, EdgeSpace, SparseSystem
@@ -376,9 +378,10 @@ def test_dense_columns_are_factored_in_blocks(graph, limits):
     decades = 8.0 if graph == "random" else 1.0
     weights, ridge = 10.0 ** random.uniform(-decades, decades, A.shape[0]), random.uniform(0.1, 1.0, d)
     rhs, found = random.uniform(0.0, 1.0, d), []
-    for least in (1, d + 1):
-        limits(dense_last_columns_for_blas=least)
+    for overhead in (1.0, 1e9):
+        limits(overhead_of_a_dense_column=overhead)
         factor = GramFactor([A], gram_pattern([A], np.inf))
+        assert (factor.dense < d) == (overhead == 1.0)
         factor.factor([weights], ridge)
         found.append(factor.solve(rhs))
     np.testing.assert_allclose(*found, rtol=1e-12 if graph == "random" else 1e-9)
@@ -387,3 +390,19 @@ def test_dense_columns_are_factored_in_blocks(graph, limits):
 def two_thirds(d):
     """A graph with two thirds of all edges."""
     return to_scipy(edges_of(np.array([[i, j] for i in range(d) for j in range(i) if (i + j) % 3]), d))
+
+
+@pytest.mark.parametrize("often", [False, True])
+@pytest.mark.parametrize("graph", ["none", "parts of a chain", "random"])
+def test_components_are_numbered_in_the_order_of_their_first_nodes(graph, often):
+    random = np.random.default_rng(0)
+    first = np.flatnonzero(random.uniform(size=29) < 0.6) if graph == "parts of a chain" else random.integers(0, 30, 20)
+    second = first + 1 if graph == "parts of a chain" else random.integers(0, 30, 20)
+    if graph == "none":
+        first, second = first[:0], second[:0]
+    number, label = components(first, second, 30, often)
+    edges = sp.coo_array((np.ones(len(first)), (first, second)), shape=(30, 30))
+    expected_number, expected = csgraph.connected_components(edges, directed=False)
+    assert number == expected_number
+    np.testing.assert_array_equal(label, expected)
+    assert (np.diff(np.unique(label, return_index=True)[1]) > 0).all()

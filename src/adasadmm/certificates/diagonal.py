@@ -22,6 +22,7 @@ from .domains import ROUNDING
 
 __all__ = ["Values", "dual_value", "values"]
 
+BLOCK = 2**14  # rows whose sums are found together
 ULPS = 4 * np.finfo(float).eps
 
 
@@ -79,15 +80,16 @@ def values(
         assert problem.diagonal is not None
         e = e._replace(x=problem.diagonal[:n], rate=problem.rates[:n], gamma=problem.gamma[:n])
     with np.errstate(all="ignore"):  # as in compiled code
-        loss = mean_loss(e, intercept) if with_loss else math.nan
         slopes = slopes_of(e)
         if slopes.factor != 1.0:  # perhaps because of rounding errors, whose size takes a while to find
             slopes = slopes_of(e._replace(rounding=_rounding(problem, theta)))
             if not slopes.factor >= 0.0:
                 return None
         scale = slopes.factor
-        conjugates, ridge, pull, size, terms, residual = sums(e, scaled(slopes, scale), scale)
+        s = scaled(slopes, scale)
+        loss, conjugates, ridge, terms, residual = sums(e, s, scale, with_loss)
     if has_intercept:
+        pull, size = (_total(e.rate, values) for values in (s, np.abs(s)))
         free = pull - scale * float(of_A[-1])
         if problem.gamma[-1] > 0.0:
             ridge += 0.5 * free * free / problem.gamma[-1]
@@ -117,14 +119,13 @@ def _rounding(problem: Problem, theta: np.ndarray) -> float:
 
 
 class Sums(NamedTuple):
-    """The mean conjugate and the value of the ridge's conjugate; the mean slope, the mean of the sizes of slopes, and
-    that of the sizes of ``s_i x_i w_i``, to which rounding errors are relative; and ``|q + gamma w|^2``.
+    """The mean loss, NaN unless it was asked for; the mean conjugate and the value of the ridge's conjugate; the mean
+    of the sizes of ``s_i x_i w_i``, to which rounding errors are relative; and ``|q + gamma w|^2``.
     """
 
+    loss: float
     conjugates: float
     ridge: float
-    pull: float
-    size: float
     terms: float
     residual: float
 
@@ -146,6 +147,8 @@ def slopes_of(e: Equations) -> Slopes:
     """The slopes of all rows."""
     low, high = losses.each(losses.domain, e.loss, e.y)
     pull = e.rate * e.x
+    if not np.ndim(pull) and not np.ndim(e.gamma) and pull != 0.0 and np.ndim(low) == 0 and -low == high == math.inf:
+        return Slopes(e.of_A * (1.0 / pull), low, high, 1.0)  # every slope is in the domain
     absent = pull == 0.0  # no coefficient changes these predictions: any slope balances, and the loss' own is best
     s = e.of_A * (1.0 / np.where(absent, 1.0, pull))
     end = np.clip(s, low, high)
@@ -174,22 +177,28 @@ def scaled(slopes: Slopes, scale: float) -> np.ndarray:
     return slopes.s if scale == 1.0 else np.clip(scale * slopes.s, slopes.low, slopes.high)
 
 
-def mean_loss(e: Equations, shift: float) -> float:
-    """The mean loss of the predictions ``x w + shift``."""
-    return _total(e.rate, losses.each(losses.value, e.loss, e.x * e.w + shift, e.y))
+def sums(e: Equations, s: np.ndarray, scale: float, with_loss: bool) -> Sums:
+    """The sums for these slopes and ``scale`` times theta, over blocks of rows that stay in the cache."""
+    found = np.zeros(len(Sums._fields))
+    for first in range(0, len(s), BLOCK):
+        rows = slice(first, first + BLOCK)
+        block = Equations._make(field[rows] if isinstance(field, np.ndarray) else field for field in e)
+        found += _sums_of_block(block, s[rows], scale, with_loss)
+    return Sums(*found.tolist())
 
 
-def sums(e: Equations, s: np.ndarray, scale: float) -> Sums:
-    """The sums for these slopes and ``scale`` times theta."""
+def _sums_of_block(e: Equations, s: np.ndarray, scale: float, with_loss: bool) -> Sums:
     q = e.rate * e.x * s - scale * e.of_A
-    ridge = 0.0
+    ridge, xw = 0.0, e.w if not np.ndim(e.x) and e.x == 1.0 else e.x * e.w
     if np.ndim(e.gamma):
         ridged = e.gamma > 0.0
         ridge = 0.5 * float(np.sum(np.divide(q * q, e.gamma, where=ridged, out=np.zeros(len(q)))))
         q += e.gamma * e.w
-    conjugates = _total(e.rate, losses.each(losses.conjugate, e.loss, s, e.y))
-    pull, size, terms = (_total(e.rate, values) for values in (s, np.abs(s), np.abs(e.x * s * e.w)))
-    return Sums(conjugates, ridge, pull, size, terms, float(q @ q))
+    loss, z = math.nan, xw + e.intercept if e.intercept else xw
+    if with_loss:
+        loss = losses.weighted_sum(losses.value, e.loss, e.rate, z, e.y)
+    conjugates = losses.weighted_sum(losses.conjugate, e.loss, e.rate, s, e.y)
+    return Sums(loss, conjugates, ridge, _total(e.rate, np.abs(s * xw)), float(q @ q))
 
 
 def _total(rate: np.ndarray | float, values: np.ndarray) -> float:

@@ -17,6 +17,7 @@ import functools
 
 import numpy as np
 from scipy.linalg.lapack import dgbtrf, dgbtrs, dpbtrf, dpbtrs
+from scipy.sparse._sparsetools import csc_matvec, csr_matvec
 
 from . import products
 from .matrices import CSR
@@ -91,16 +92,21 @@ class Saddle:
     """
 
     def __init__(self, A: CSR, bands: Bands) -> None:
-        self.bands, self.A, self.inner = bands, A, Inner(bands)
+        self.bands, self.shape, self.inner = bands, A.shape, Inner(bands)
+        self.compressed = A.indptr, A.indices.view(A.indptr.dtype), A.data
         self.is_whole = False
 
     def along(self, x: np.ndarray) -> np.ndarray:
         """``A x``."""
-        return products.product_of_piece(self.A, slice(0, self.A.shape[0]), x)
+        (m, d), out = self.shape, np.zeros(self.shape[0])
+        csr_matvec(m, d, *self.compressed, x, out)
+        return out
 
     def back(self, t: np.ndarray) -> np.ndarray:
         """``A' t``."""
-        return products.transposed_product_of_piece(self.A, slice(0, len(t)), t)
+        (m, d), out = self.shape, np.zeros(self.shape[1])
+        csc_matvec(d, m, *self.compressed, t, out)
+        return out
 
     @functools.cached_property
     def whole(self) -> Whole:
@@ -115,7 +121,7 @@ class Saddle:
         """x and t of ``H x + A' t = f`` and ``A x - J t = g``."""
         H, inner = self.H, self.inner
         if not self.is_whole and self.factored is None:
-            self.is_whole = not (H.min() > SMALLEST * H.mean() and inner.factor(H, self.J))
+            self.is_whole = not (H.min() * len(H) > SMALLEST * H.sum() and inner.factor(H, self.J))
             self.factored = inner
         if not self.is_whole:
             t = inner.solve(self.along(f / H) - g)
@@ -124,6 +130,11 @@ class Saddle:
             self.whole.factor(H, self.J)
             self.factored = self.whole
         return self.whole.solve(f, g)
+
+    def left(self, f: np.ndarray, g: np.ndarray, x: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The residuals of both equations; if x was eliminated, the first one is solved up to its own rounding."""
+        of_x = f - self.H * x - self.back(t) if self.is_whole else np.zeros_like(f)
+        return of_x, g + self.J * t - self.along(x)
 
 
 class BandedSystem(System):
@@ -174,7 +185,7 @@ class Inner:
         return not failed
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
-        return dpbtrs(self.lower, rhs, lower=1)[0]
+        return dpbtrs(self.lower, rhs, lower=1, overwrite_b=1)[0]
 
 
 class Whole:

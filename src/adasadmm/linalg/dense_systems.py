@@ -66,7 +66,8 @@ class DenseSystem(System):
             of_A = products.transposed_product_of_piece(self.gram_of_A, slice(0, len(self.edges)), self.edges)
             self.matrix = np.add(self.of_X, of_A.reshape(self.of_X.shape))
         if self.coupling:
-            self.matrix -= products.gram(self.coupling.U, np.ones(len(self.coupling)))
+            products.add_lower_gram(self.coupling.U, np.ones(len(self.coupling)), of_U := np.zeros_like(self.matrix))
+            self.matrix -= of_U
         diagonal = self.matrix.reshape(-1)[:: len(self.ridge) + 1]
         diagonal += self.ridge
         self.diagonal = diagonal.copy()
@@ -147,7 +148,8 @@ def cholesky(matrix: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, bool]:
     factor, total = np.empty_like(matrix), 0.0
     for more in MORE_DIAGONAL:
         total += more
-        np.multiply(scale[:, None] * matrix, scale, out=factor)
+        np.multiply(matrix, scale, out=factor)
+        factor *= scale[:, None]
         factor.flat[:: len(scale) + 1] += total
         # For LAPACK, which counts by columns, the lower triangle of an array is the upper one of its transpose.
         _, failed = scipy.linalg.lapack.dpotrf(factor.T, lower=0, clean=0, overwrite_a=1)

@@ -49,7 +49,10 @@ class Paths(NamedTuple):
 
     def divergences(self, theta: np.ndarray) -> np.ndarray:
         """``A'theta`` where the order is natural."""
-        return np.diff(self.weights * theta, prepend=0.0, append=0.0)
+        pull, out = theta if self.even else self.weights * theta, np.zeros(len(theta) + 1)
+        out[:-1] = pull
+        out[1:] -= pull
+        return out
 
 
 def paths_of(A: CSR) -> Paths | None:

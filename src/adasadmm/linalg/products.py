@@ -60,6 +60,7 @@ SHARED_ENTRIES = 2  # for each column and piece, above which pieces are worth th
 WEAK, ROUNDS, SOLVED = 1e-12, 10, 1e-9  # of least squares: ridge, steps of refinement, relative residual
 MOST_FILL = 2e7  # entries of its factor
 FEW = 2  # rows of a small matrix, fewer than 1/2 of them, that are worth choosing
+FEW_USED = 4  # rows of a large sparse matrix, fewer than 1/4 of them, that are worth choosing
 SHORT_ROWS = 5  # rows of a sparse matrix are short if less than 1/5 of its entries are stored
 
 
@@ -106,6 +107,9 @@ def transposed_product(M: Rows, x: np.ndarray, out: np.ndarray) -> None:
         out[:] = sum(part for _, part in each_block(M, _transposed_product, x))
         return
 
+    if isinstance(innermost(M), CSR) and size(M) > SMALL and FEW_USED * np.count_nonzero(x) < len(x):
+        used = np.flatnonzero(x)
+        M, x = taken(M, used), x[used]
     cut = pieces(M)
     # For few entries, adding up the sums of pieces would take longer than they do.
     if len(cut) == 1 or size(M) < SHARED_ENTRIES * len(cut) * len(out):

@@ -29,7 +29,8 @@ __all__ = ["GramFactor", "Pattern", "elimination_order", "gram_pattern", "is_gra
 NONE = -1
 PANEL = 32  # right-hand sides that are solved together
 LEAST_HUB, HUB = 16, 10.0  # variables with more than max(16, 10 n^{1/2}) neighbours come last
-WORTH_BLAS, BLOCK = 1000, 32  # dense columns that are left to BLAS, and how many at a time
+BLAS, WORTH_BLAS = 6.0, 1e5  # the speed of BLAS in units of the loops here, and the overhead of a column, in flops
+MOST_ZEROS, BLOCK = 3.0, 64  # entries of a dense matrix, relative to those of L; columns that are left to BLAS together
 ROUGHLY = 10.0  # entries of L in a column order, at most, relative to those in the minimum-degree order
 DROP_ALL = 1e100  # entries of an incomplete factor below this are dropped
 NO_ROWS, NO_SUMS = np.empty(0, np.uint32), np.empty(0)
@@ -59,11 +60,13 @@ class Pattern(NamedTuple):
         return float(np.sum((np.diff(self.indptr) + 1.0) ** 2))
 
     def dense(self) -> int:
-        """The first of the last columns, if these are many and have no zero below the diagonal; else their number."""
-        d = len(self.order)
-        gaps = np.flatnonzero(np.diff(self.indptr) < np.arange(d)[::-1])
-        first = int(gaps[-1]) + 1 if len(gaps) else 0
-        return first if d - first >= WORTH_BLAS else d
+        """The first of the last columns that are worth being factored as a dense matrix; the number of all if none."""
+        d, heights = len(self.order), np.diff(self.indptr) + 1.0
+        width = np.arange(d, 0, -1.0)
+        gain = np.cumsum(heights[::-1] ** 2)[::-1] - width**3 / (3.0 * BLAS) - WORTH_BLAS * width
+        gain[width**2 > MOST_ZEROS * self.nnz] = 0.0
+        first = int(np.argmax(gain)) if d else 0
+        return first if d and gain[first] > 0.0 else d
 
     def columns(self) -> np.ndarray:
         """The column of each entry."""
@@ -183,7 +186,19 @@ class GramFactor:
         n, lists = len(order), np.full((2, len(order)), NONE)
         factorise(self.pattern, self.L, self.D, sums, self.dense, *lists, np.empty(n, np.uint64), np.empty(n))
         if self.dense < len(order):
-            factor_dense(self.L[self.pattern.indptr[self.dense] :], self.D[self.dense :], sums[self.dense :])
+            self._factor_dense(sums[self.dense :])
+
+    def _factor_dense(self, sums: np.ndarray) -> None:
+        """Factor the last columns, in an array that has zeros where L has no entries."""
+        first, D = self.pattern.indptr[self.dense], self.D[self.dense :]
+        place = self.pattern.columns()[first:] - self.dense
+        place *= len(D)
+        place += self.pattern.indices[first:]
+        place -= self.dense
+        M = np.zeros((len(D), len(D)))
+        np.put(M, place, self.L[first:])
+        factor_dense(M, D, sums)
+        self.L[first:] = np.take(M, place)
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         x = (self.scale * rhs)[self.pattern.order]
@@ -245,17 +260,15 @@ def is_graph(G: CSR) -> bool:
     return bool(np.all(G.data[first] == -G.data[first + 1]))
 
 
-def factor_dense(packed: np.ndarray, D: np.ndarray, sums: np.ndarray) -> None:
-    """As `factorise`, for columns without zeros: block by block, so that BLAS does most of the work.
+def factor_dense(M: np.ndarray, D: np.ndarray, sums: np.ndarray) -> None:
+    """As `factorise`, for a dense matrix: block by block, so that BLAS does most of the work.
 
-    ``packed`` holds the entries below the diagonal, column by column.
+    The columns of L are the rows of M; only its entries right of the diagonal count.
     """
     n = len(D)
-    below = np.triu(np.ones((n, n), bool), 1)
-    M = np.zeros((n, n))  # each column of L is a row of M
-    M[below] = packed
     for low in range(0, n, BLOCK):
         high = min(low + BLOCK, n)
+        M[low:high, low:] -= (M[:low, low:high] * D[:low, None]).T @ M[:low, low:]
         for k in range(low, high):
             row = M[k, k + 1 :].copy()
             D[k] = max(sums[k] - row.sum(), SMALLEST) if len(sums) else max(D[k], LEAST_PIVOT)
@@ -265,10 +278,6 @@ def factor_dense(packed: np.ndarray, D: np.ndarray, sums: np.ndarray) -> None:
             else:
                 D[k + 1 :] -= M[k, k + 1 :] * row
             M[k + 1 : high, k + 1 :] -= M[k, k + 1 : high, None] * row
-        for first in range(high, n, BLOCK):
-            block = slice(first, first + BLOCK)
-            M[block, first:] -= (M[low:high, block] * D[low:high, None]).T @ M[low:high, first:]
-    packed[:] = M[below]
 
 
 # --- compiled loops --------------------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ from ._sums import (  # noqa: F401
     mean_conjugate,
     mean_value,
     second_derivatives,
+    weighted_sum,
 )
 
 # The built-in losses: estimators and the command line take each of them by its name.

@@ -25,15 +25,17 @@ __all__ = [
     "mean_conjugate",
     "mean_value",
     "second_derivatives",
+    "weighted_sum",
 ]
 
+BLOCK = 2**14  # rows whose sums are found together
 ROUNDING = 1e-9  # how far 0 may be from the domain of a vector loss: probabilities need not sum to exactly 1
 
 
 def mean_value(loss: Any, z: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
     """``1/n sum_i c_i loss(z_i, y_i)``."""
     k = width(loss)
-    return _total(c[::k], each(value, loss, by_row(z, k), by_row(y, k))) / len(z)
+    return weighted_sum(value, loss, c[::k], by_row(z, k), by_row(y, k)) / len(z)
 
 
 def all_slopes(loss: Any, z: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
@@ -64,8 +66,7 @@ def second_derivatives(loss: Any, z: np.ndarray, y: np.ndarray, c: np.ndarray, o
 def mean_conjugate(loss: Any, s: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
     """``1/n sum_i c_i loss*(s_i, y_i)``."""
     k = width(loss)
-    with np.errstate(invalid="ignore"):
-        return float(np.add.reduce(c[::k] * each(conjugate, loss, by_row(s, k), by_row(y, k)))) / len(s)
+    return weighted_sum(conjugate, loss, c[::k], by_row(s, k), by_row(y, k)) / len(s)
 
 
 def levels(loss: Any, y: np.ndarray, c: np.ndarray) -> tuple[float, float]:
@@ -80,8 +81,8 @@ def levels(loss: Any, y: np.ndarray, c: np.ndarray) -> tuple[float, float]:
         return at_zero, 0.0
     if width(loss) == 1:
         low, high = each(domain, loss, y)
-        least = np.where((low <= 0.0) & (high >= 0.0), each(conjugate, loss, zero, y), np.inf)
-        return at_zero, -_total(c, least) / len(y)
+        is_inside = (low <= 0.0) & (high >= 0.0) | (c <= 0.0)
+        return at_zero, -mean_conjugate(loss, zero, y, c) if is_inside.all() else -np.inf
     clip_to_domain(loss, nearest := zero.copy(), y, np.empty(len(y)), np.empty(len(y)))
     is_inside = np.abs(nearest[c > 0.0]).max(initial=0.0) <= ROUNDING
     return at_zero, -mean_conjugate(loss, zero, y, c) if is_inside else -np.inf
@@ -113,11 +114,25 @@ def by_row(array: np.ndarray, k: int) -> np.ndarray:
     return array if k == 1 else array.reshape(-1, k)
 
 
-def _total(weight: np.ndarray, values: np.ndarray | float) -> float:
-    """The weighted sum without rows of weight 0, which are absent, even where their loss is infinite."""
+def weighted_sum(function: Any, loss: Any, weight: np.ndarray | float, *arguments: np.ndarray) -> float:
+    """The weighted sum of a function of the loss over all rows but those of weight 0; a number weighs all rows equally.
+
+    A row of weight 0 is absent, even where its loss is infinite. Blocks of rows stay in the cache.
+    """
+    found, n = 0.0, len(arguments[0])
+    for first in range(0, n, BLOCK):
+        block = slice(first, min(first + BLOCK, n))
+        values = each(function, loss, *(argument[block] for argument in arguments))
+        found += _weighted(weight[block] if isinstance(weight, np.ndarray) else weight, values, block.stop - first)
+    return found
+
+
+def _weighted(weight: np.ndarray | float, values: np.ndarray | float, n: int) -> float:
+    if not isinstance(weight, np.ndarray):
+        return float(weight * (np.add.reduce(values) if np.ndim(values) else n * values))
     with np.errstate(invalid="ignore"):
-        total = float(np.add.reduce(weight * values))
-    if math.isfinite(total):
-        return total
+        found = float(np.add.reduce(weight * values))
+    if math.isfinite(found):
+        return found
     present = weight > 0.0
-    return float(np.add.reduce(weight[present] * np.broadcast_to(values, len(weight))[present]))
+    return float(np.add.reduce(weight[present] * np.broadcast_to(values, n)[present]))

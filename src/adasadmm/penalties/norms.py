@@ -355,7 +355,7 @@ def group_l2_proxes(penalty, x, tau, out):
     norms = _group_norms(penalty, of_members)
     scales = np.where(norms > thresholds, 1.0 - thresholds / np.where(norms > 0.0, norms, 1.0), 0.0)
     out[:] = x
-    out[penalty.members] = np.repeat(scales, np.diff(penalty.starts)) * of_members
+    out[penalty.members] = np.repeat(scales, _sizes(penalty)) * of_members
 
 
 @inlined
@@ -366,8 +366,13 @@ def _group_norm(penalty, group, v):
     return math.sqrt(total)
 
 
+def _sizes(penalty):
+    """The members of each group; `np.diff` takes five times as long for few groups."""
+    return penalty.starts[1:] - penalty.starts[:-1]
+
+
 def _group_norms(penalty, of_members):
-    sizes = np.diff(penalty.starts)
+    sizes = _sizes(penalty)
     return np.sqrt(np.bincount(np.repeat(np.arange(len(sizes)), sizes), of_members * of_members, len(sizes)))
 
 
@@ -388,7 +393,7 @@ def group_l2_domain(penalty: GroupL2, s):
     norms = _group_norms(penalty, of_members)
     scales, outside = np.ones(len(norms)), norms > limits
     scales[outside] = limits[outside] / norms[outside]
-    inside[penalty.members] = of_members * np.repeat(scales, np.diff(penalty.starts))
+    inside[penalty.members] = of_members * np.repeat(scales, _sizes(penalty))
     return inside
 
 

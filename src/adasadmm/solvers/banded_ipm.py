@@ -134,6 +134,7 @@ class BandedMethod(Method):
     x: np.ndarray  # the iterate; w is the best one
     u: np.ndarray  # A x
     gradient: np.ndarray  # of the Lagrangian
+    of_edges: float  # their complementarity
 
     def __init__(self, problem: Problem, start: Point) -> None:
         self.problem = problem
@@ -182,7 +183,8 @@ class BandedMethod(Method):
         self.edges, self.damping = Edges(limits_of(problem), mean), 0.0
         self.rows.start(mean, units)
         self.x, self.dw = np.zeros((2, problem.d))
-        self.now = self._follow(self.rows.move(0.0) + 2.0 * problem.m * mean)
+        self.of_edges = 2.0 * problem.m * mean
+        self.now = self._follow(self.of_edges + self.rows.move(0.0))
 
     @property
     def _excess(self) -> float:
@@ -215,7 +217,8 @@ class BandedMethod(Method):
         length = self.rows.safe_length(self.now.gap, most)
         self.damping = self.rows.damped(self.damping, length, most)
         self.x = self.x + length * self.dw
-        self.now = self._follow(self.edges.move(length) + self.rows.move(length))
+        self.of_edges = self.edges.move(length)
+        self.now = self._follow(self.of_edges + self.rows.move(length))
 
     def _direct(self) -> bool:
         """Newton's direction, and ``most``, the length of the step to the boundary; whether it is accurate enough.
@@ -223,14 +226,12 @@ class BandedMethod(Method):
         Where it is not, neither is that of the predictor, on whose products it depends.
         """
         rows, edges, saddle, gap = self.rows, self.edges, self.saddle, self.now.gap
-        curved, pull = rows.assemble(0.0)
-        saddle.factor(rows.back(rows.entry * curved) + self._ridge, edges.stiffness())
-        dw, dt = saddle.solve(-self.gradient - rows.back(pull), -self.u)
+        saddle.factor(rows.assemble() + self._ridge, edges.stiffness())
+        dw, dt = saddle.solve(-self.gradient - rows.pull(0.0), -self.u)
         length = min(1.0, edges.predict(dt), rows.turn(dw, 0.0))
-        after = edges.after(length) + rows.after(length)
+        after = edges.after(self.of_edges, length) + rows.after(length)
         mean = steps.sum_aimed_at(gap, after, length, self.now.off) / (rows.ends + 2.0 * self.problem.m)
-        _, pull = rows.assemble(mean)
-        self.dw, dt, is_accurate = self._refined(-self.gradient - rows.back(pull), edges.aim(mean) - self.u)
+        self.dw, dt, is_accurate = self._refined(-self.gradient - rows.pull(mean), edges.aim(mean) - self.u)
         self.most = min(edges.correct(dt), rows.turn(self.dw, mean))
         return is_accurate
 
@@ -243,7 +244,7 @@ class BandedMethod(Method):
         saddle, enough = self.saddle, REFINED * self.now.gap
         dw, dt = saddle.solve(f, g)
         for attempt in range(REFINEMENTS + 1):
-            left = f - saddle.H * dw - saddle.back(dt), g + saddle.J * dt - saddle.along(dw)
+            left = saddle.left(f, g, dw, dt)
             off = self._cost(left[0]) + float(self.edges.limit @ np.abs(left[1]))
             if off <= enough:
                 return dw, dt, True
@@ -260,10 +261,10 @@ class BandedMethod(Method):
     def _follow(self, gap: float) -> Now:
         """All that follows from x and t. ``A x`` follows from x, so that no errors add up."""
         x, gamma, edges = self.x, self.problem.gamma, self.edges
-        off = self.rows.follow(x)
+        value, off = self.rows.follow(x)
         self.u = self.saddle.along(x)
         self.gradient = gamma * x + self.saddle.back(edges.t) + self.rows.back(self.rows.slopes)
-        value = self.rows.value() + 0.5 * float(gamma @ x**2) + float(edges.limit @ np.abs(self.u))
+        value += 0.5 * float(gamma @ (x * x)) + float(edges.limit @ np.abs(self.u))
         return Now(gap, off + edges.cost(self.u) + self._cost(self.gradient), value)
 
     # --- the end -----------------------------------------------------------------------------------------------------

@@ -44,15 +44,18 @@ class Edges:
         return self.ratio[0] + self.ratio[1]
 
     def predict(self, dt: np.ndarray) -> float:
-        """The direction of the predictor; the length of the step to the boundary."""
-        self.target = np.zeros_like(self.room)
-        most = self.correct(dt)
-        self.products = self.d_push * self.d_room
-        return most
+        """The predictor's step; its length to the boundary.
 
-    def after(self, length: float) -> float:
-        """The complementarity after a step of this length."""
-        return float(np.vdot(self.push + length * self.d_push, self.room + length * self.d_room))
+        A full step changes complementarity by ``-gap``, and by the products of the changes of push and room.
+        """
+        d_room = TOWARDS * dt
+        part = d_room / self.room
+        self.products = -self.push * d_room * (1.0 + part)
+        return _length(-max(-float(part.min()), 1.0 + float(part.max())))
+
+    def after(self, gap: float, length: float) -> float:
+        """The complementarity after a predictor of this length."""
+        return (1.0 - length) * gap + length * length * float(np.add.reduce(self.products, axis=None))
 
     def aim(self, mean: float) -> np.ndarray:
         """``-kink - flex t - G - u`` of the corrector, which aims at this complementarity of each end."""
@@ -63,8 +66,7 @@ class Edges:
         """The direction that belongs to dt; the length of the step to the boundary."""
         self.dt, self.d_room = dt, TOWARDS * dt
         self.d_push = self.target - self.ratio * self.d_room - self.push
-        fastest = -float(min((self.d_push / self.push).min(), (self.d_room / self.room).min()))
-        return 1.0 / fastest if fastest > 0.0 else math.inf
+        return _length(float(min((self.d_push / self.push).min(), (self.d_room / self.room).min())))
 
     def move(self, length: float) -> float:
         """Take the step; the complementarity."""
@@ -86,6 +88,11 @@ class Edges:
         return (self.push[0] + self.push[1]) * self.limit < np.minimum(*self.room) * size
 
 
+def _length(fastest: float) -> float:
+    """The length of the step to the boundary, from the relative change of what falls fastest."""
+    return -1.0 / fastest if fastest < 0.0 else math.inf
+
+
 class Rows:
     """The rows of X: row i has this entry, in this column."""
 
@@ -104,9 +111,6 @@ class Rows:
         entries = self.entry * pull
         return entries if self.column is None else np.bincount(self.column, entries, self.problem.d)
 
-    def value(self) -> float:
-        return losses.mean_value(self.problem.loss, self.z, self.problem.rows.y, self.problem.rows.c)
-
 
 class SmoothRows(Rows):
     """A loss with a second derivative. It has no ends of boxes, and so no complementarity."""
@@ -114,11 +118,15 @@ class SmoothRows(Rows):
     first_gap, ends = 1.0, 0.0  # the first complementarity, of the loss at w = 0; the number of finite ends
 
     def start(self, mean: float, units: Units) -> None:
-        self.curved = np.zeros_like(self.slopes)
+        self.is_squared = isinstance(self.problem.loss, losses.Squared)
 
-    def assemble(self, mean: float) -> tuple[np.ndarray, np.ndarray]:
-        """The weight of each row in Newton's matrix, and its pull."""
-        return self.curved, np.zeros_like(self.curved)
+    def assemble(self) -> np.ndarray:
+        """What the rows add to H."""
+        return self.back(self.entry * self.curved)
+
+    def pull(self, mean: float) -> np.ndarray | float:
+        """``X'`` times the pull of the rows, for a step that aims at this complementarity."""
+        return 0.0
 
     def turn(self, dw: np.ndarray, mean: float) -> float:
         """The direction that belongs to dw; the length of the step to the boundary."""
@@ -131,7 +139,7 @@ class SmoothRows(Rows):
 
     def safe_length(self, gap: float, length: float) -> float:
         """A length at which the second derivatives still describe the loss."""
-        if isinstance(self.problem.loss, losses.Squared):
+        if self.is_squared:
             return length
         rows = self.problem.loss, self.problem.rows.y, self.weight
         return steps.safe_length(rows, self.z, self.dz, self.slopes, self.curved, gap, length)
@@ -143,12 +151,16 @@ class SmoothRows(Rows):
         """Take the step; the complementarity."""
         return 0.0
 
-    def follow(self, w: np.ndarray) -> float:
-        """The slopes at w; the cost of errors."""
+    def follow(self, w: np.ndarray) -> tuple[float, float]:
+        """The slopes at w; the loss, and the cost of errors."""
         self.z, y = self.along(w), self.problem.rows.y
+        if self.is_squared:
+            off = self.z - y
+            self.slopes, self.curved = self.weight * off, self.weight
+            return 0.5 * float(self.slopes @ off), 0.0
         self.slopes, self.curved = np.empty((2, len(y)))
         losses.derivatives(self.problem.loss, self.z, y, self.weight, self.slopes, self.curved)
-        return 0.0
+        return losses.mean_value(self.problem.loss, self.z, y, self.problem.rows.c), 0.0
 
 
 class KinkedRows(Rows):
@@ -165,14 +177,18 @@ class KinkedRows(Rows):
     def start(self, mean: float, units: Units) -> None:
         steps.start(self.terms, self.x, self.z, units.reach, mean)
 
-    def assemble(self, mean: float) -> tuple[np.ndarray, np.ndarray]:
-        curved, pull, bends = np.zeros((3, self.problem.n))
-        if mean == 0.0:
-            self.step.forget_products()
+    def assemble(self) -> np.ndarray:
+        curved, bends = np.zeros((2, self.problem.n))
+        self.step.forget_products()
         with np.errstate(all="ignore"):
             steps.scale(self.terms, self.x, self.step, self.soft, curved, bends)
+        return self.back(self.entry * curved)
+
+    def pull(self, mean: float) -> np.ndarray | float:
+        pull = np.zeros(self.problem.n)
+        with np.errstate(all="ignore"):
             steps.aim(self.terms, self.x, self.z, self.step, mean, pull)
-        return curved, pull
+        return self.back(pull)
 
     def turn(self, dw: np.ndarray, mean: float) -> float:
         steps.turn(self.terms, self.along(dw), self.step)
@@ -191,8 +207,9 @@ class KinkedRows(Rows):
     def move(self, length: float) -> float:
         return steps.move(self.terms, self.x, self.step, length)
 
-    def follow(self, w: np.ndarray) -> float:
+    def follow(self, w: np.ndarray) -> tuple[float, float]:
         self.z = self.along(w)
         self.slopes = np.zeros(self.problem.n)
         steps.add_duals(self.terms, self.x.t, self.x.cones.t, self.slopes)
-        return steps.cost_of_gaps(self.terms, self.x, self.z)
+        value = losses.mean_value(self.problem.loss, self.z, self.problem.rows.y, self.problem.rows.c)
+        return value, steps.cost_of_gaps(self.terms, self.x, self.z)

@@ -293,5 +293,7 @@ def cost_of_gaps(terms: Terms, x: Variables, u: np.ndarray) -> float:
 def cost_of_residual(residual: np.ndarray, w: np.ndarray, least: np.ndarray, gamma: np.ndarray) -> float:
     """Bound the cost of the gradient of the Lagrangian in the dual value, for coordinates of at least some size."""
     size = np.abs(residual)
+    if not gamma.any():
+        return float(size @ (np.abs(w) + least))
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.fmin(size * (np.abs(w) + least), 0.5 * size * size / gamma).sum())  # 0 / 0 is nan: no bound
