@@ -178,9 +178,9 @@ def diagonalise(
 def square_of_product(M: np.ndarray, x: np.ndarray, small: float) -> tuple[float, float]:
     """``|M'y|^2`` and ``|x - y|^2``, where y is x with its entries of at most ``small`` set to 0."""
     d = len(x)
-    out, large, number, rest = np.zeros(d), np.empty(d, np.int64), 0, 0.0
+    out, large, number, rest = np.empty(d), np.empty(d, np.int64), 0, 0.0
     for i in range(d):
-        large[number] = i
+        out[i], large[number] = 0.0, i
         if abs(x[i]) <= small:
             rest += x[i] * x[i]
         else:
