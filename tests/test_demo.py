@@ -29,7 +29,6 @@ def shown(tmp_path_factory):
 
 def test_the_demo_prints_a_table_for_each_data_set(shown, tmp_path, capsys, monkeypatch):
     lines = [Line(**line) for line in shown[0]]
-    monkeypatch.setattr(demo, "SPLITS", 1)
     monkeypatch.setattr(demo, "lines", lambda name, epochs: [line for line in lines if line.dataset == name])
     assert main(["demo", "--quiet", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out

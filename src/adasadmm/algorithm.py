@@ -145,7 +145,9 @@ def implicit_subgradient(kind: Implicit, model, method, block, state, batch):
     # Without the loss the w-step would end at w0; along x the loss pulls it to w0 - s M^{-1} x, and the scalar prox
     # finds the prediction z there, hence the slope s.
     i = batch[0]
-    solve_w_step(model, method, state)
+    for j in range(len(state.g)):
+        state.rhs[j] = state.g[j] - state.pull[j]
+    metrics.solve(method.metric, method.a, 1.0 / state.eta[0], method.Q, state.rhs, state.move)
     z0 = row_dot(block.X, i, state.w) - row_dot(block.X, i, state.move)
     state.rhs[:] = 0.0
     add_row(block.X, i, 1.0, state.rhs)
@@ -164,7 +166,10 @@ def observe_and_argmin_w(Q, model, method, state):
 @observe_and_argmin_w.register(object)
 def dense_observe_and_argmin_w(Q, model, method, state):
     metrics.observe(method.metric, state.g)
-    solve_w_step(model, method, state)
+    # (H_t / eta + Q) move = g_t - A' slack_t
+    for j in range(len(state.g)):
+        state.rhs[j] = state.g[j] - state.pull[j]
+    metrics.solve(method.metric, method.a, 1.0 / state.eta[0], method.Q, state.rhs, state.move)
     for j in range(len(state.w)):
         state.w_sum[j] += state.w[j]
         state.w[j] -= state.move[j]
@@ -181,14 +186,6 @@ def separable_observe_and_argmin_w(Q: Separable, model, method, state):
         state.w_sum[j] += state.w[j]
         state.w[j] = w
         state.g[j] = model.gamma[j] * w
-
-
-@inlined
-def solve_w_step(model, method, state):
-    """``(H_t / eta + Q) move = g_t - A' slack_t``."""
-    for j in range(len(state.g)):
-        state.rhs[j] = state.g[j] - state.pull[j]
-    metrics.solve(method.metric, method.a, 1.0 / state.eta[0], method.Q, state.rhs, state.move)
 
 
 @generic

@@ -27,7 +27,7 @@ ABOUT = """Linear models with structured coefficients: fused along a graph or by
 Exit codes: 0 success; 1 failed while running (unreadable rows, a missing package, a full disk); 2 called with invalid
 options, names or paths; 130 stopped by Ctrl-C."""
 EXAMPLES = """Examples:
-  adasadmm demo                                          run a demonstration, about a minute
+  adasadmm demo                                          run a demonstration, half a minute
   adasadmm fit rows.csv --target y --graph edges.csv --model m.skops
   adasadmm predict m.skops new.csv --out predictions.csv
   adasadmm COMMAND --help                                options and examples of a command

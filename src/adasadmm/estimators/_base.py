@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
-from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
@@ -35,6 +34,7 @@ from ._gate import rows_to_predict
 from ._judged import Judged
 from ._parameters import KnownParameters
 from ._responses import observed, of_column
+from ._sparse_coef import SparseCoefficients
 from ._structure import Structure, extended
 from ._summary import describe
 from ._types import BoundsLike, Eta, LossLike, MatrixLike, PerRow, RandomState, SolverLike, ValidRows, WeightsLike
@@ -57,7 +57,7 @@ def keep_parameters(estimator: BaseEstimator, given: dict[str, Any]) -> None:
             setattr(estimator, name, value)
 
 
-class LinearModel(Judged, CallbackSupportMixin, SparseCoefMixin, KnownParameters, ABC):
+class LinearModel(Judged, CallbackSupportMixin, SparseCoefficients, KnownParameters, ABC):
     """A linear model with structured coefficients; subclasses define the structure in ``_structure``."""
 
     loss: LossLike

@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -29,7 +27,6 @@ from ._callbacks import with_callbacks
 from ._fitted_state import all_or_nothing, from_scratch
 from ._gate import rows_and_labels, two_classes
 from ._parameters import LossAmong
-from ._partial import partial_fit
 from ._rows import is_loaded, load, source_of
 from ._scoring import accuracy
 from ._targets import CodeOf, SignOf, SignsOf, WeightOfClass
@@ -221,6 +218,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         self : estimator
             The updated estimator. If the update fails, the estimator stays as it was before.
         """
+        from ._partial import partial_fit
+
         first = not hasattr(self, "coef_")
         rows, labels = rows_and_labels(self, X, y, reset=first)
         if self.class_weight == "balanced":
@@ -338,6 +337,9 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         LinearSVC or LogisticRegression
             `LogisticRegression` for the logistic and the multinomial loss, `LinearSVC` for every other loss.
         """
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.svm import LinearSVC
+
         check_is_fitted(self)
         has_probabilities = isinstance(self._fitted_loss(), (Logistic, Multinomial))
         plain: BaseEstimator = LogisticRegression() if has_probabilities else LinearSVC()

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.neighbors import NearestNeighbors
 
 from .. import graphs
 from ..graphs import Graph
@@ -138,6 +137,8 @@ def network_of(graph: GraphLike, places: Places, n_neighbors: int) -> Graph:
         neighbours = min(n_neighbors, d - 1)
         if neighbours < 1:
             return Graph(np.empty((0, 2), dtype=np.int64), None, d)
+        from sklearn.neighbors import NearestNeighbors
+
         index = NearestNeighbors(n_neighbors=neighbours).fit(places.coordinates)
         distance, other = index.kneighbors()
         pairs = np.sort(np.column_stack([np.repeat(np.arange(d), neighbours), other.ravel()]), axis=1)
@@ -206,6 +207,8 @@ def neighbours_of(coordinates: npt.ArrayLike | None, rows: int, places: Places, 
     if where.shape != wanted or not np.isfinite(where).all():
         raise ValueError(f"coordinates must be finite numbers of shape {wanted}, got shape {where.shape}")
     nodes = len(places.labels)
+    from sklearn.neighbors import NearestNeighbors
+
     index = NearestNeighbors(n_neighbors=min(n_neighbors, nodes)).fit(places.coordinates)
     distance, other = index.kneighbors(where)
     scale = np.median(index.kneighbors(n_neighbors=1)[0]) if nodes > 1 else 0.0  # of the nodes, whatever is predicted

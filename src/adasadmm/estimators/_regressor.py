@@ -7,7 +7,6 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, TweedieRegressor
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -24,7 +23,6 @@ from ._callbacks import with_callbacks
 from ._fitted_state import all_or_nothing, from_scratch
 from ._gate import rows_alone, rows_and_numbers
 from ._parameters import LossAmong
-from ._partial import partial_fit
 from ._responses import as_offsets, as_responses, mean_score
 from ._rows import is_loaded, load, source_of
 from ._scoring import r2
@@ -158,6 +156,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
         self : estimator
             The updated estimator. If the update fails, the estimator stays as it was before.
         """
+        from ._partial import partial_fit
+
         first = not hasattr(self, "coef_")
         if self._outputs is not None:
             raise ValueError(f"partial_fit takes one response, but the model was fitted to {self._outputs} of them")
@@ -280,6 +280,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
             logarithmic link (its ``score`` is that of counts with a Poisson distribution), otherwise
             `LinearRegression`.
         """
+        from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, TweedieRegressor
+
         check_is_fitted(self)
         loss, plain = _fitting.as_loss(self.loss), LinearRegression()
         if has_log_link(loss):

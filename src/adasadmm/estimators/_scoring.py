@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, r2_score
 
 from ..linalg.matrices import all_finite
 
@@ -16,6 +15,8 @@ def accuracy(y: Any, predicted: np.ndarray, weight: Any) -> float:
     """The (weighted) share of labels that were predicted."""
     if _are_plain(y, predicted, weight) and _are_labels(y):
         return float(np.average(y == predicted, weights=weight))
+    from sklearn.metrics import accuracy_score
+
     return float(accuracy_score(y, predicted, sample_weight=weight))
 
 
@@ -26,6 +27,8 @@ def r2(y: Any, predicted: np.ndarray, weight: Any) -> float:
         left, total = (float(np.add.reduce(_squares(y - of, weight))) for of in (predicted, mean))
         if 0.0 < total < np.inf and left < np.inf:
             return 1.0 - left / total
+    from sklearn.metrics import r2_score
+
     return float(r2_score(y, predicted, sample_weight=weight))
 
 

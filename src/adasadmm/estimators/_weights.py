@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from sklearn.linear_model import Ridge
 
 from .. import losses
 from .._core.jit import is_registered
@@ -114,6 +113,8 @@ def pilot(X: ValidRows, y: np.ndarray, per_row: PerRow, loss: tuple, fit_interce
         chosen = np.sort(np.random.default_rng(0).choice(len(y), MOST_ROWS, replace=False))
     strength = gcv_strength(X[chosen], target[chosen], weight[chosen], fit_intercept)
     strength *= weight.sum() / weight[chosen].sum()
+    from sklearn.linear_model import Ridge
+
     return Ridge(strength, fit_intercept=fit_intercept).fit(X, target, sample_weight=weight).coef_
 
 

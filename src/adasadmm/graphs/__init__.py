@@ -13,27 +13,7 @@ array([[ 1., -1.,  0.],
        [ 0.,  1., -1.]])
 """
 
-from __future__ import annotations
+import lazy_loader as _lazy
 
-from .edges import Graph, GraphWarning, chain, edges_of, grid, incidence
-from .given import as_graph
-from .inverse import glasso
-from .neighbours import knn
-from .structures import LatentGroups, difference, latent_groups, overlapping_groups, trend
-
-__all__ = [
-    "Graph",
-    "GraphWarning",
-    "LatentGroups",
-    "as_graph",
-    "chain",
-    "difference",
-    "edges_of",
-    "glasso",
-    "grid",
-    "incidence",
-    "knn",
-    "latent_groups",
-    "overlapping_groups",
-    "trend",
-]
+# Each name is imported on first use: a chain needs no estimates of graphs.
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

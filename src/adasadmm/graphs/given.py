@@ -14,10 +14,6 @@ from numpy.typing import ArrayLike
 
 from .columns import Data, Names, column_names, describe, name_columns
 from .edges import Graph, GraphWarning, chain, grid
-from .files import read_edges
-from .inverse import learn
-from .labels import known_numbers, nearest_name, places_of
-from .neighbours import nearest
 
 __all__ = ["as_graph"]
 
@@ -111,6 +107,8 @@ def _made(graph: Any, d: int, names: Names, learning: Learning) -> Graph:
     if isinstance(graph, str) and graph == "chain":
         return Graph(chain(d), None, d)
     if isinstance(graph, os.PathLike) or (isinstance(graph, str) and (graph.endswith(".csv") or os.path.isfile(graph))):
+        from .files import read_edges
+
         return Graph(*read_edges(graph, d, names), d)
     if isinstance(graph, str) or graph is None:
         raise ValueError(f"graph must be {_KNOWN}; got {graph!r}")
@@ -135,7 +133,11 @@ def _made(graph: Any, d: int, names: Names, learning: Learning) -> Graph:
 def _learnt(graph: str, d: int, names: Names, learning: Learning) -> Graph:
     X = _check_X(learning.X, d, f"graph={graph!r}")
     if graph == "knn":
+        from .neighbours import nearest
+
         return nearest(describe(X, learning.sample_weight), 3, names, learning.progress)
+    from .inverse import learn
+
     return learn(X, names, sample_weight=learning.sample_weight, progress=learning.progress)
 
 
@@ -204,6 +206,8 @@ def _numbers(pairs: ArrayLike, d: int, names: Names) -> np.ndarray:
 
 def _places(labels: Sequence[Hashable], d: int, names: Names, what: str) -> list[int]:
     """The indices of features given by name or number."""
+    from .labels import known_numbers, nearest_name, places_of
+
     places, unknown = places_of(labels, d, names)
     if not unknown:
         return [places[label] for label in labels]

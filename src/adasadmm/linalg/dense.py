@@ -7,7 +7,6 @@ compiled once for all losses and penalties.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ellipj, ellipkm1
 
 from .._core.jit import compiled, fortran
 
@@ -178,9 +177,9 @@ def diagonalise(
 def square_of_product(M: np.ndarray, x: np.ndarray, small: float) -> tuple[float, float]:
     """``|M'y|^2`` and ``|x - y|^2``, where y is x with its entries of at most ``small`` set to 0."""
     d = len(x)
-    out, large, number, rest = np.zeros(d), np.empty(d, np.int64), 0, 0.0
+    out, large, number, rest = np.empty(d), np.empty(d, np.int64), 0, 0.0
     for i in range(d):
-        large[number] = i
+        out[i], large[number] = 0.0, i
         if abs(x[i]) <= small:
             rest += x[i] * x[i]
         else:
@@ -209,6 +208,8 @@ def root_rule(nodes: int) -> np.ndarray:
     ``u = LEAST^{1/2} sc(t | 1 - LEAST)``, with which the error falls geometrically in the number of nodes (Hale, Higham
     and Trefethen, 2008). The upper half of the nodes follows from the lower half by ``u -> LEAST^{1/2} / u``.
     """
+    from scipy.special import ellipj, ellipkm1  # slow to import
+
     low, end = np.sqrt(LEAST), ellipkm1(LEAST)
     sn, cn, dn, _ = ellipj((np.arange(nodes // 2) + 0.5) * end / nodes, 1.0 - LEAST)
     u, c = low * sn / cn, 2.0 / np.pi * end / nodes * low * dn / cn**2

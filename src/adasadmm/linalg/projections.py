@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.optimize
 import scipy.sparse as sp
 from scipy.linalg.lapack import dgbtrf, dgbtrs
 
@@ -73,6 +72,8 @@ def nearest_inside(C: sp.csr_array, lower: np.ndarray, upper: np.ndarray, w: np.
     The method is that of Lawson and Hanson (Solving Least Squares Problems, chapter 23): non-negative least squares
     tell which rows bind at the nearest point.
     """
+    from scipy.optimize import nnls  # slow to import, and `solve` rarely needs it
+
     low, high = (np.flatnonzero(np.isfinite(end)) for end in (lower, upper))
     rows, ends = np.concatenate([low, high]), np.concatenate([lower[low], upper[high]])
     if not len(rows) or len(rows) * (len(w) + 1) > MOST_NUMBERS:  # without columns, SciPy 1.17 frees memory twice
@@ -81,7 +82,7 @@ def nearest_inside(C: sp.csr_array, lower: np.ndarray, upper: np.ndarray, w: np.
     equations = np.vstack([C[rows].T.toarray(), ends - C[rows] @ w]) * sign
     size = np.linalg.norm(equations, axis=0)
     try:
-        found = scipy.optimize.nnls(equations / np.where(size > 0.0, size, 1.0), np.append(np.zeros(len(w)), 1.0))
+        found = nnls(equations / np.where(size > 0.0, size, 1.0), np.append(np.zeros(len(w)), 1.0))
     except RuntimeError:  # too many iterations
         return w
     binding = found[0] > 0.0

@@ -210,7 +210,8 @@ def eliminated_solve(Q: Eliminated, h: np.ndarray, rhs: np.ndarray, out: np.ndar
         return
     if moved:
         elimination.factorise(Q.factor, h)
-        Q.h[:] = h
+        for j in range(len(h)):  # numba's assignment of an array takes seconds to compile, because of its error message
+            Q.h[j] = h[j]
         Q.spent[0] = 0.0
         Q.spent[1] = Q.fare * CG_FEW
     elimination.substitute(Q.factor, rhs, out)

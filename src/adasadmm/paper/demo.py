@@ -21,7 +21,7 @@ from ..solvers import ADMM, ALM, SADMM, AdaSADMM, Solver
 from .report.showcase import Line, Recovery, WeightMap
 from .settings import POINTS_AN_EPOCH, TEST_PART
 
-__all__ = ["STAGES", "Stage", "lines", "recovery", "solvers", "weight_maps"]
+__all__ = ["STAGES", "Pictures", "Stage", "lines", "pictures", "recovery", "solvers", "weight_maps"]
 
 
 class Stage(NamedTuple):
@@ -42,6 +42,24 @@ SIDE = 16  # pixels a side of the planted image
 ROWS, FRESH, DRAWS = 300, 2000, 3  # rows to learn from, rows to test on, and draws over which accuracies are means
 HELD_OUT = np.arange(ROWS) % 3 == 0  # choose the strengths
 NOISE = 0.3  # in standard deviations of the score
+
+
+class Pictures(NamedTuple):
+    """What the page shows below the tables."""
+
+    recovery: Recovery
+    maps: list[WeightMap]
+
+
+def pictures(compile_for: str) -> Pictures:
+    """Make the pictures, in a process beside the one that runs the tables.
+
+    The longest compilation of the tables, that of the full metric, comes first: it ends before they need it, and they
+    load it from the disk.
+    """
+    problem, _, _ = _problem(compile_for)
+    solve_quietly(problem, solvers(STAGES[compile_for])["Ada-SADMM, full"], epochs=1.0 / POINTS_AN_EPOCH)
+    return Pictures(recovery(), list(weight_maps()))
 
 
 def solvers(stage: Stage) -> dict[str, Solver]:

@@ -1,5 +1,6 @@
 """The choice of a solver, and solutions along the strengths of a penalty."""
 
-from .along import path
+import lazy_loader as _lazy
 
-__all__ = ["path"]
+# Imported on first use: the choice of a solver needs no paths.
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -20,7 +20,6 @@ from ..problem import Problem
 from ..registry import SOLVERS, Tuning
 from ..solvers import Solver
 from .choice import CONTINUED, Attempts, Choice, along_path, gap_of, is_auto
-from .contracted import contracting
 from .exact import with_exact_structure
 from .strength import times_farther, with_l1_norm
 
@@ -170,7 +169,11 @@ def solutions(
     done: list[tuple[float, Result]] = []  # the last two
     strengths = [float(alpha) for alpha in alphas]
     current, in_turn = problem, None
-    few = contracting(problem) if is_auto(solver) and not effort.first_only and effort.tol > 0.0 else None
+    few = None
+    if is_auto(solver) and not effort.first_only and effort.tol > 0.0:
+        from .contracted import contracting  # a single fit does without
+
+        few = contracting(problem)
     for alpha in strengths:
         go_on_or_halt()
         # From the last problem, which has what was computed from the rows: all but the penalty is shared.

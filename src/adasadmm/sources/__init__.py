@@ -21,37 +21,7 @@ Examples
 True
 """
 
-from __future__ import annotations
+import lazy_loader as _lazy
 
-from ._arrays import arrays, iterator, memmap
-from ._base import Source
-from ._cached import cached
-from ._faults import BadRow, Faults, RawBlock, SourceError, SourceWarning
-from ._files import arrow, csv, open, parquet, svmlight
-from ._gate import check_block
-from ._scaled import scaled
-from ._summary import Summary
-from ._tables import Tables, tables
-
-__all__ = [
-    "BadRow",
-    "Faults",
-    "RawBlock",
-    "Source",
-    "SourceError",
-    "SourceWarning",
-    "Summary",
-    "Tables",
-    "arrays",
-    "arrow",
-    "cached",
-    "check_block",
-    "csv",
-    "iterator",
-    "memmap",
-    "open",
-    "parquet",
-    "scaled",
-    "svmlight",
-    "tables",
-]
+# Each name is imported on first use: rows in memory need no readers of files.
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
