@@ -13,6 +13,12 @@ class NoCertificate:
     dual, relative_gap = -math.inf, math.inf
 
 
+@pytest.fixture(autouse=True)
+def same_draws():
+    """Estimators without a ``random_state`` draw one from NumPy's global generator: the same in each run of a test."""
+    np.random.seed(0)  # noqa: NPY002
+
+
 @pytest.fixture
 def uncertified(monkeypatch):
     """Without the compiler the certificate takes longer than the run, and tests of iterates do not need it."""
