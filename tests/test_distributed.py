@@ -460,7 +460,7 @@ def test_nothing_worse_than_the_null_model_is_returned(client, rows, place, fit_
         "stream": lambda: (sources.arrays(X, y, weight, block_rows=300),),
         "workers": lambda: as_dask(300, X, y, weight),
     }[place]()
-    model = GraphGuidedRegressor("chain", solver="ada-diag", eta=1e4, max_iter=1, fit_intercept=fit_intercept)
+    model = GraphGuidedRegressor("chain", solver="ada-diag", eta=1e8, max_iter=1, fit_intercept=fit_intercept)
     with pytest.warns(ConvergenceWarning, match="above that of the null model, which is returned instead"):
         model.fit(*given)
     mean = np.average(y, weights=weight) if fit_intercept else 0.0
@@ -473,7 +473,7 @@ def test_the_null_model_of_classes(client, rows, place):
     X, y, _ = rows
     y = np.where(X[:, 0] > 1.0, 1.0, -1.0)
     given = (sources.arrays(X, y, block_rows=300),) if place == "stream" else as_dask(300, X, y)
-    model = GraphGuidedClassifier("chain", loss="logistic", solver="ada-diag", eta=1e4, max_iter=1)
+    model = GraphGuidedClassifier("chain", loss="logistic", solver="ada-diag", eta=1e8, max_iter=1)
     with pytest.warns(ConvergenceWarning, match="null model"):
         model.fit(*given)
     odds = np.mean(y > 0) / np.mean(y < 0)
