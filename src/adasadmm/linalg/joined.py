@@ -83,11 +83,5 @@ def summed(X: Rows, label: np.ndarray, number: int) -> np.ndarray:
             out[:, label[-1]] += 1.0
         return out
     used = np.flatnonzero(label >= 0)
-    if isinstance(X, Dense):
-        out, order = np.zeros((X.shape[0], number)), used[np.argsort(label[used], kind="stable")]
-        present, starts = np.unique(label[order], return_index=True)
-        if len(present):
-            out[:, present] = np.add.reduceat(X.values[:, order], starts, axis=1)
-        return out
     weights: Any = sp.csr_array((np.ones(len(used)), (used, label[used])), shape=(len(label), number))
-    return (plain(X) @ weights).toarray()
+    return X.values @ weights if isinstance(X, Dense) else (plain(X) @ weights).toarray()
