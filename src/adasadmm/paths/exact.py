@@ -40,7 +40,8 @@ def with_exact_structure(problem: Problem, result: Result, tol: float) -> tuple[
 def _with_pattern_of_v(problem: Problem, result: Result, tol: float) -> tuple[Result, bool]:
     """The same for a v that shows the structure, but is not ``A w``."""
     solver, found = result.run.solver, result.run.certify()
-    if solver.pattern_lags and found.relative_gap <= tol:
+    acts = result.run.point.theta.any()  # a penalty of strength 0 has no pattern
+    if solver.pattern_lags and acts and found.relative_gap <= tol:
         result = _one_further(problem, result)
         found = result.run.certify()
     fused = fuse(problem, result, tol)
