@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from random_rows import random_targets
 from references import TERMS, chain, cp
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance
@@ -170,6 +171,39 @@ def test_an_exposure_is_the_rate_with_the_exposure_as_weight(counts):
         assert model.intercept_ == pytest.approx(other.intercept_, abs=1e-6)
     np.testing.assert_allclose(model.predict(X, np.log(exposure)), exposure * model.predict(X), rtol=1e-12)
     assert model.score(X, y, offset=np.log(exposure)) > model.score(X, y)
+
+
+@pytest.mark.parametrize("solver", ["auto", "alm"])
+@pytest.mark.parametrize("loss, far", [("poisson", 40.0), ("poisson", 300.0), ("gamma", -50.0), ("logistic", 1e6)])
+def test_an_offset_far_from_zero_moves_the_intercept_alone(loss, far, solver):
+    """The excess at w = 0 is astronomical there, and says nothing about the size of the gap."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    y = np.sign(X[:, 0] + rng.normal(size=40)) if loss == "logistic" else rng.poisson(np.exp(X[:, 0])) + 0.5
+    kind = GraphGuidedClassifier if loss == "logistic" else GraphGuidedRegressor
+    model = kind("chain", loss=loss, alpha=0.01, solver=solver)
+    plain, offset = clone(model).set_params(tol=1e-9).fit(X, y), np.full(40, far)
+    moved = model.fit(X, y, offset=offset)
+    assert moved.dual_gap_ <= 1e-6
+    np.testing.assert_allclose(moved.coef_, plain.coef_, rtol=0.0, atol=1e-3)
+    np.testing.assert_allclose(moved.intercept_, plain.intercept_ - far, rtol=1e-9, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("far", [20.0, 100.0])
+def test_a_gap_is_not_relative_to_the_excess_of_a_far_offset(far):
+    """`solve` is given the problem as it is: it reaches the optimum, or shows that it does not."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(40, 3)), np.ones(40)])
+    y = rng.poisson(np.exp(X[:, 0])) * 1.0
+    A = np.eye(4)[1:3] - np.eye(4)[:2]
+    settings = {"loss": Poisson(), "penalty": L1(0.01), "A": A, "gamma": [0.01, 0.01, 0.01, 0.0]}
+    best = solve(Problem(X, y, **settings), IPM(), tol=1e-10).certificate.primal
+    problem = Problem(X, y, offset=np.full(40, far), **settings)
+    for solver in (IPM(), ALM()):
+        found = solve(problem, solver, tol=1e-6).certificate
+        true = (found.primal - best) / (found.primal - problem.least_loss)
+        assert true <= 1.01 * found.relative_gap + 1e-9
 
 
 def test_the_offset_of_a_residual_is_part_of_the_target(counts):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .. import losses
-from ..certificates.duality import missing_conjugate
+from ..certificates.duality import missing_conjugate, reference_excess
 from ..certificates.trace import Result, Status
 from ..problem import Problem
 
@@ -15,7 +15,7 @@ __all__ = ["complaint", "gap_of", "grows_without_bound", "missed"]
 
 LARGE = 1e3  # prediction, in units of the largest target, from which on there may be no optimum
 UNEQUAL = 1e3  # ratio of the sizes of two columns from which on they slow a solver down
-EXACT = 1e-8  # of the objective at w = 0, above the least possible one: the fit is exact up to rounding
+EXACT = 1e-8  # of the excess of a model that explains nothing: the fit is exact up to rounding
 ROUNDING = 1e-11  # relative gap below which rounding errors decide
 SHIFTED = 1e6  # ratio of the largest target to the range of the targets from which on rounding errors matter
 
@@ -127,8 +127,7 @@ def _column_sizes(problem: Problem) -> tuple[float, float]:
 
 def _is_exact(problem: Problem, objective: float) -> bool:
     """Whether the objective is as small as rounding errors of an exact fit."""
-    least = problem.least_loss
-    return objective - least <= EXACT * (problem.value_at_zero - least)
+    return objective - problem.least_loss <= EXACT * reference_excess(problem)
 
 
 def _are_shifted(problem: Problem) -> bool:

@@ -165,22 +165,34 @@ def certificate(problem: Problem, point: tuple, primal: tuple[float, str], dual:
 def relative_gap(problem: Problem, primal: float, dual: float) -> float:
     """``(primal - dual) / max(excess(w), floor)``, with the excess over the least possible mean loss.
 
-    Unlike the objective, the excess does not change if a constant is added to the loss. The floor, 1e-12 excess(0),
-    matters for exact fits only, whose excess is 0. But excess(0) also counts how far the targets are from 0, which says
-    nothing about a model with an intercept, or about a signal: if a constant is free, the floor is 1e-12 times the
-    excess of the mean target. A dual value that rounding puts above the primal value leaves no gap.
+    Unlike the objective, the excess does not change if a constant is added to the loss. The floor, 1e-12 of
+    `reference_excess`, matters for exact fits only, whose excess is 0. A dual value that rounding puts above the primal
+    value leaves no gap.
     """
     if not math.isfinite(primal) or not math.isfinite(dual):
         return math.inf
     least = problem.least_loss
     if not math.isfinite(least):
         return math.inf
-    if primal <= least + ULPS * abs(least):  # nothing is below the least loss, so this is the optimum
+    excess = primal - least
+    if excess <= ULPS * abs(least):  # nothing is below the least loss, so this is the optimum
         return 0.0
-    floor = FLOOR * (problem.value_at_zero - least)
-    if primal - least < floor and constant_is_free(problem):
-        floor = min(floor, FLOOR * (problem.loss_at_mean_target - least))
-    return float(max(primal - dual, 0.0) / max(primal - least, floor, TINY))
+    if excess < FLOOR * (problem.value_at_zero - least):
+        excess = max(excess, FLOOR * reference_excess(problem))
+    return float(max(primal - dual, 0.0) / max(excess, TINY))
+
+
+def reference_excess(problem: Problem) -> float:
+    """The excess of a model that explains nothing, beside which that of an exact fit is 0.
+
+    It is excess(0). But this also counts how far targets and offsets are from 0, which says nothing about a model with
+    an intercept, or about a signal: if a constant is free, it is at most the excess of the mean target. It is 0 for
+    offsets of rows that are not in memory, whose mean is not known.
+    """
+    if problem.source is not None and problem.source.has_offset:
+        return 0.0
+    at_zero = problem.value_at_zero - problem.least_loss
+    return min(at_zero, problem.loss_at_mean_target - problem.least_loss) if constant_is_free(problem) else at_zero
 
 
 def _contradicts(problem: Problem, primal: float, dual: float) -> bool:

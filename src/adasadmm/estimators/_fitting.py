@@ -26,7 +26,7 @@ from ..checkpoints import Checkpoint
 from ..linalg.matrices import Rows, WithIntercept
 from ..linalg.selections import combined_columns
 from ..losses import Multinomial
-from ..losses.offsets import level_of
+from ..losses.offsets import without_level
 from ..paths.along import Effort, MoreRows, solutions
 from ..paths.choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
 from ..paths.exact import with_exact_structure
@@ -99,8 +99,8 @@ def problem_of(
 ) -> Problem:
     """The problem of one linear function, or of those of all outputs; the last coordinates are the intercepts.
 
-    These have no ridge and no penalty. Targets far from 0 lose their level, `Problem.level`, unless ``levelled`` is
-    False: blocks of a stream do not have the same one.
+    These have no ridge and no penalty. Targets and offsets far from 0 lose their level, `Problem.level`, unless
+    ``levelled`` is False: blocks of a stream do not have the same one.
     """
     if structure.copies is not None:
         if isinstance(rows, Source):
@@ -120,19 +120,11 @@ def problem_of(
         X = rows.view(intercept=True) if isinstance(rows, Source) else WithIntercept(rows)
         A = sp.hstack([A, sp.csr_array((A.shape[0], 1))], format="csr")
         gamma = np.append(gamma, 0.0)
+    offset = per_row.offset
     level: np.ndarray | float = 0.0
     if levelled and estimator.fit_intercept and y is not None:
-        level = level_of(loss, y, per_row.weight)
-    problem = Problem(
-        X,
-        y if y is None or not np.any(level) else y - level,
-        loss=loss,
-        penalty=penalty,
-        A=A,
-        gamma=gamma,
-        sample_weight=per_row.weight,
-        offset=per_row.offset,
-    )
+        y, offset, level = without_level(loss, y, offset, per_row.weight)
+    problem = Problem(X, y, loss=loss, penalty=penalty, A=A, gamma=gamma, sample_weight=per_row.weight, offset=offset)
     problem.level = level
     return problem
 

@@ -33,10 +33,11 @@ from ._generic import (
 )
 from .regression import EpsilonInsensitive, Huber, Quantile, Squared
 
-__all__ = ["WithOffset", "level_of", "targets_alone", "targets_with_offset", "with_offset"]
+__all__ = ["WithOffset", "level_of", "targets_alone", "targets_with_offset", "with_offset", "without_level"]
 
 OF_RESIDUAL = (Squared, Huber, EpsilonInsensitive, Quantile)
 HIGH = 100.0  # times the spread of the targets: from there on their level costs digits
+FAR = 10.0  # mean offset from which on the loss at w = 0, astronomical with a log link, costs digits
 TARGET = np.dtype([("y", np.float64), ("offset", np.float64)])
 
 
@@ -68,6 +69,20 @@ def level_of(loss: Any, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray 
     spread = np.average(np.abs(y - level), axis=0, weights=weight)
     high = np.where(np.abs(level) > HIGH * spread, level, 0.0)
     return float(high) if high.ndim == 0 else high
+
+
+def without_level(
+    loss: Any, y: np.ndarray, offset: np.ndarray | None, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | float]:
+    """Targets, or else offsets, without a level far from 0; and the level, which the intercept gets back."""
+    if isinstance(loss, OF_RESIDUAL):
+        level = level_of(loss, y, weight)
+        return (y - level if np.any(level) else y), offset, level
+    if offset is None or width(loss) > 1:
+        return y, offset, 0.0
+    mean = np.average(offset, axis=0, weights=weight)
+    far = np.where(np.abs(mean) > FAR, mean, 0.0)
+    return y, (offset - far if far.any() else offset), (-float(far) if far.ndim == 0 else -far)
 
 
 def with_offset(loss: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -100,16 +101,20 @@ class LossOverRows:
 
     @functools.cached_property
     def loss_at_mean_target(self) -> float:
-        """The mean loss of rows in memory if each prediction is the mean target.
+        """The mean loss of rows in memory if each prediction is the mean target, up to the distances of the offsets.
 
-        At w = 0 instead if there is an offset, or if all targets with a weight are equal, so that nothing remains to be
-        explained.
+        Of a loss with a log link it is the logarithm of the mean target. At w = 0 instead, without the mean offset, if
+        all targets with a weight are equal, so that nothing remains to be explained.
         """
-        counted = self.rows.y[self.rows.c > 0.0]
-        if isinstance(self.loss, WithOffset) or (counted == counted[0]).all():
-            return self.loss_at_zero
-        constant = np.full(self.n, np.average(self.rows.y, weights=self.rows.c))
-        return float(losses.mean_value(self.loss, constant, *self.rows[1:]))
+        y, c = losses.targets_alone(self.rows.y), self.rows.c
+        counted, mean = y[c > 0.0], float(np.average(y, weights=c))
+        if (counted == counted[0]).all():
+            mean = 0.0
+        elif mean > 0.0 and losses.has_log_link(self.loss):
+            mean = math.log(mean)
+        if isinstance(self.loss, WithOffset):
+            mean -= float(np.average(self.rows.y["offset"], weights=c))
+        return float(losses.mean_value(self.loss, np.full(self.n, mean), *self.rows[1:]))
 
     @functools.cached_property
     def _loss_levels(self) -> np.ndarray:
