@@ -79,8 +79,7 @@ class IPM(Solver):
 
     def check(self, problem: Problem) -> None:
         loss = type(unwrapped(problem.loss)).__name__
-        pieces = loss_pieces.dispatch(type(unwrapped(problem.loss))) is not loss_pieces.dispatch(object)
-        if not pieces and not is_registered(losses.second, problem.loss):
+        if not loss_pieces(problem.loss, problem.rows.y[:0]) and not is_registered(losses.second, problem.loss):
             raise Unfit(
                 f"IPM needs losses.second for {loss}; register one with @adasadmm.losses.second.register({loss}), "
                 "or use ALM() or ADMM()"
