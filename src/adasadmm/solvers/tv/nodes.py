@@ -145,7 +145,7 @@ def is_piecewise(loss: Any, y: np.ndarray) -> bool:
 
 def pieces_of(nodes: Nodes, shift: float) -> Pieces:
     """The derivatives of the losses in w: ``rate x`` times those in ``z = x w + shift``, or in -z where x < 0."""
-    sign = np.where(nodes.x < 0.0, -1.0, 1.0)
+    sign = np.where(nodes.x < 0.0, -1.0, 1.0) if (nodes.x < 0.0).any() else 1.0
     x, shifts = sign * nodes.x, sign * shift
     pull = nodes.rate * x
     slope, level, knots = nodes.gamma.copy(), np.zeros(len(x)), []
@@ -158,18 +158,21 @@ def pieces_of(nodes: Nodes, shift: float) -> Pieces:
                 found = (place - shifts) / x, pull * x * rise, pull * (rise * shifts + jump)
                 is_knot = np.isfinite(place) & (pull != 0.0)
                 knots.append([np.where(is_knot, field, none) for field, none in zip(found, NO_KNOT, strict=True)])
-    fields: np.ndarray = np.array(knots).transpose(1, 2, 0)
-    fields = np.take_along_axis(fields, np.argsort(fields[:1], kind="stable"), axis=2)
-    return Pieces(slope, level, *np.ascontiguousarray(fields[:, :, np.isfinite(fields[0]).any(axis=0)]))
+    fields: np.ndarray = np.array(knots)
+    fields = fields[np.isfinite(fields[:, 0]).any(axis=1)]
+    if (fields[1:, 0] < fields[:-1, 0]).any():
+        fields = np.take_along_axis(fields, np.argsort(fields[:, :1], axis=0, kind="stable"), axis=0)
+    return Pieces(slope, level, *np.ascontiguousarray(fields.transpose(1, 2, 0)))
 
 
-def lines_of(piece: Piece, sign: np.ndarray) -> tuple[Any, Any, Any]:
+def lines_of(piece: Piece, sign: Any) -> tuple[Any, Any, Any]:
     """The derivative of a piece in ``sign z``: its first line, and two knots with what each adds to it."""
     low, high = (np.where(sign > 0.0, *ends) for ends in ((piece.low, -piece.high), (piece.high, -piece.low)))
     kink, stiff = sign * piece.kink, np.where(np.equal(piece.flex, 0.0), 0.0, np.divide(1.0, piece.flex))
-    first = np.where(low == -math.inf, (stiff + np.zeros_like(kink), -stiff * kink), (np.zeros_like(kink), low))
-    one = kink + piece.flex * low, stiff, np.where(stiff > 0.0, -stiff * kink - low, high - low)
-    other = np.where(stiff > 0.0, kink + piece.flex * high, math.inf), -stiff, stiff * kink + high
+    has_no_flat, is_bent = low == -math.inf, stiff > 0.0
+    first = np.where(has_no_flat, stiff, 0.0), np.where(has_no_flat, -stiff * kink, low)
+    one = kink + piece.flex * low, stiff, np.where(is_bent, -stiff * kink - low, high - low)
+    other = np.where(is_bent, kink + piece.flex * high, math.inf), -stiff, stiff * kink + high
     return first, one, other
 
 
