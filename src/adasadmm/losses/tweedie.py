@@ -12,7 +12,6 @@ import numpy as np
 
 from .._core.arrays import on_arrays
 from .._core.jit import inlined
-from ._arrays import each
 from ._generic import (
     NEWTON_STEPS,
     check,
@@ -24,6 +23,7 @@ from ._generic import (
     second,
     slope,
     value,
+    xlogx,
     xlogx_of,
 )
 from .log_link import (
@@ -146,7 +146,26 @@ def tweedie_proxes(loss, z, tau, y):
 
 @conjugate.register
 def tweedie_conjugate(loss: Tweedie, s, y):
-    return float(each(conjugate, loss, np.array([s]), np.array([y]))[0])
+    rise, fall = _exponents(loss)
+    if fall == 0.0:
+        return conjugate(Poisson(), s, y)
+    if rise == 0.0:
+        return conjugate(Gamma(), s, y)
+    if y <= 0.0:
+        return (xlogx(s) - s) / rise
+    # The supremum is where the slope is s. With z = log y + t and r = s / y^rise the equation for t is
+    # exp(rise t) - exp(-fall t) = r, where one exponential is at most 1.
+    best, relative = math.log(y), s / exponential(rise * math.log(y))
+    far = best + (math.log1p(relative) / rise if s > 0.0 else -math.log1p(-relative) / fall)
+    if not math.isfinite(far):
+        return math.inf
+    z = _tweedie_root(loss, y, 0.0, 1.0, s, min(best, far), max(best, far), far)
+    # Any z gives less than the supremum. The second derivative changes by at most a factor e per unit of z, so the
+    # supremum is at most -log(1 - |error| / second) away, and the function rises by at most |error| per unit.
+    error, curved = abs(s - slope(loss, z, y)), second(loss, z, y)
+    if not error < curved:
+        return math.inf
+    return s * z - value(loss, z, y) - error * math.log1p(-error / curved)
 
 
 @on_arrays(tweedie_conjugate)
@@ -157,16 +176,12 @@ def tweedie_conjugates(loss, s, y):
     if rise == 0.0:
         return gamma_conjugates(Gamma(), s, y)
     total = np.where(y > 0.0, np.inf, (xlogx_of(s) - s) / rise)
-    # The supremum is where the slope is s. With z = log y + t and r = s / y^rise the equation for t is
-    # exp(rise t) - exp(-fall t) = r, where one exponential is at most 1.
     best = np.log(y)
     relative = s / np.exp(rise * best)
     far = best + np.where(s > 0.0, np.log1p(relative) / rise, -np.log1p(-relative) / fall)
     sought = (y > 0.0) & np.isfinite(far)
     s, y, best, far = s[sought], y[sought], best[sought], far[sought]
     z = _tweedie_roots(loss, 0.0, y, 1.0, s, np.minimum(best, far), np.maximum(best, far), far)
-    # Any z gives less than the supremum. The second derivative changes by at most a factor e per unit of z, so the
-    # supremum is at most -log(1 - |error| / second) away, and the function rises by at most |error| per unit.
     error, curved = np.abs(s - tweedie_slopes(loss, z, y)), seconds_of_tweedie(loss, z, y)
     found = s * z - tweedie_values(loss, z, y) - error * np.log1p(-error / curved)
     total[sought] = np.where(error < curved, found, np.inf)
