@@ -15,7 +15,7 @@ __all__ = ["complaint", "gap_of", "grows_without_bound", "missed"]
 
 LARGE = 1e3  # prediction, in units of the largest target, from which on there may be no optimum
 UNEQUAL = 1e3  # ratio of the sizes of two columns from which on they slow a solver down
-EXACT = 1e-8  # of the excess of a model that explains nothing: the fit is exact up to rounding
+EXACT = 1e-6  # of the excess of a model that explains nothing: a gap of 1e-6 below this is near rounding errors
 ROUNDING = 1e-11  # relative gap below which rounding errors decide
 SHIFTED = 1e6  # ratio of the largest target to the range of the targets from which on rounding errors matter
 
