@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.jit import generic, inlined, is_registered, unwrapped
+from .._core.jit import by_class, generic, inlined, is_registered, unwrapped
 
 NEWTON_STEPS = 100  # a cap: Newton's method in a prox needs about 5, and one more for each factor e of a bad start
 
@@ -75,7 +75,7 @@ def domain(loss, y):
     """
 
 
-@generic
+@by_class
 def curvature(loss, y=None):
     """The largest second derivative in ``z``: for losses without kinks that have one.
 
