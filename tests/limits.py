@@ -28,7 +28,7 @@ LIMITS = {
     "share_of_rows_near_a_kink": ("adasadmm.solvers.newton", "FEW"),
     "size_of_easy_criteria": ("adasadmm.estimators._judged", "EASY"),
     "size_of_rows_kept_for_criteria": ("adasadmm.estimators._judged", "SMALL"),
-    "steps_of_a_hard_strength": ("adasadmm.solvers.alm_starts", "HARD"),
+    "steps_of_a_hard_strength": ("adasadmm.solvers.alm", "HARD"),
     "work_of_a_block_of_neighbours": ("adasadmm.graphs.neighbours", "BLOCK_WORK"),
     "work_of_a_thread": ("adasadmm.linalg.products", "WORTH_THREADS"),
     "work_of_exact_neighbours": ("adasadmm.graphs.neighbours", "MOST_WORK"),

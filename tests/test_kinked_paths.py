@@ -13,8 +13,11 @@ from adasadmm import (
     EpsilonInsensitive,
     GraphGuidedClassifierCV,
     Hinge,
+    Logistic,
+    NonNegative,
     Problem,
     Quantile,
+    Tweedie,
     path,
     solve,
 )
@@ -241,3 +244,12 @@ def test_a_perfect_fit_and_far_strengths():
     top = alpha_max(problem)
     alphas = [top, 0.999 * top, 0.001 * top, 0.001 * top, 0.5 * top]
     is_the_optimum(problem, path(problem, alphas), alphas, 1e-3)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Tweedie(1.5)], ids=str)
+def test_paths_of_smooth_losses_with_a_set(loss):
+    """Of the smooth losses, those with a set are treated as losses with kinks are."""
+    X, z = data(Quantile(0.5))
+    y = np.where(z > 0.0, 1.0, -1.0) if isinstance(loss, Logistic) else np.maximum(z, 0.0)
+    problem = Problem(X, y, loss=loss, penalty=L1(1.0), A=KINDS["chain"], gamma=0.1, w_set=NonNegative())
+    assert all(result.certificate.relative_gap <= 1e-6 for result in path(problem, [0.1, 0.01], tol=1e-6))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "IS_COMPILED",
     "GenericFunction",
+    "by_class",
     "compiled",
     "entry_or",
     "fortran",
@@ -211,25 +212,13 @@ def compiled(fn: Callable) -> Any:
     return kernel
 
 
-def generic(fn: Callable) -> GenericFunction:
+def by_class(fn: Callable) -> GenericFunction:
     """Declare a function whose implementations are registered for the class of the first argument.
 
-    An implementation for ``object`` serves all classes that have none of their own.
+    An implementation for ``object`` serves all classes that have none of their own. Compiled code cannot call it.
     """
     dispatch: Any = functools.singledispatch(fn)
     dispatch.declaration = fn
-
-    def resolve(first, *rest):
-        implementation = dispatch.dispatch(getattr(first, "instance_class", object))
-        return None if implementation is fn else implementation
-
-    def declare() -> None:
-        from numba.extending import overload
-
-        # `strict=False`: a user's implementation may name its arguments freely.
-        overload(dispatch, jit_options=_OPTIONS, strict=False)(resolve)
-
-    _tell_numba(declare)
     plain_register = dispatch.register
 
     def register(cls, func=None):
@@ -244,6 +233,24 @@ def generic(fn: Callable) -> GenericFunction:
         return func
 
     dispatch.register = register
+    return dispatch
+
+
+def generic(fn: Callable) -> GenericFunction:
+    """`by_class` for a function that compiled code calls as well."""
+    dispatch: Any = by_class(fn)
+
+    def resolve(first, *rest):
+        implementation = dispatch.dispatch(getattr(first, "instance_class", object))
+        return None if implementation is fn else implementation
+
+    def declare() -> None:
+        from numba.extending import overload
+
+        # `strict=False`: a user's implementation may name its arguments freely.
+        overload(dispatch, jit_options=_OPTIONS, strict=False)(resolve)
+
+    _tell_numba(declare)
     _called_by_kernels.append(dispatch)
     return dispatch
 

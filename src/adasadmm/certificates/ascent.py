@@ -151,8 +151,16 @@ class Ascent:
 
     def movable(self, Xw: np.ndarray, s: np.ndarray, reach: float) -> np.ndarray:
         """The rows whose slopes a step would change while the predictions are within ``reach`` of these."""
-        may_move(self.rows, Xw, s, reach, out := np.empty(len(s), dtype=bool))
-        return np.flatnonzero(out)
+
+        def moves(z: np.ndarray) -> np.ndarray:
+            return z - losses.each(losses.prox, self.rows.loss, z, size, self.rows.block.y[chosen])
+
+        # It suffices to look at both ends of the reach: the slope of an envelope never falls.
+        chosen = np.flatnonzero(self.rows.size > 0.0)
+        size, now = self.rows.size[chosen], self.rows.size[chosen] * s[chosen]
+        low, high = Xw[chosen] + now - reach, Xw[chosen] + now + reach
+        rounding = ROUNDING * (np.abs(low) + np.abs(high))
+        return chosen[(moves(high) - now > rounding) | (now - moves(low) > rounding)]
 
 
 @compiled
@@ -205,17 +213,3 @@ def move_theta(edges: EdgeSide, theta: np.ndarray, w: np.ndarray):
             if better != theta[k]:
                 add_weighted_row(edges.A, k, better - theta[k], edges.inverse, w)
                 theta[k] = better
-
-
-@compiled
-def may_move(rows: RowSide, Xw: np.ndarray, s: np.ndarray, reach: float, out: np.ndarray):
-    """Whether a step changes s_i at one end of the reach: the slope of an envelope never falls."""
-    for i in range(len(s)):
-        size, y = rows.size[i], rows.block.y[i]
-        if size == 0.0:
-            out[i] = False
-            continue
-        low, high = Xw[i] + size * s[i] - reach, Xw[i] + size * s[i] + reach
-        below, above = low - losses.prox(rows.loss, low, size, y), high - losses.prox(rows.loss, high, size, y)
-        rounding = ROUNDING * (abs(low) + abs(high))
-        out[i] = above - size * s[i] > rounding or size * s[i] - below > rounding

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import penalties
-from ..linalg.clusters import clusters_of, null_space
+from ..linalg.joined import clusters_of, null_space
 from ..linalg.matrices import WithIntercept, to_scipy
 from ..linalg.selections import combined_columns
 from ..problem import Problem

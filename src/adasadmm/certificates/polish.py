@@ -17,7 +17,7 @@ import dataclasses
 import numpy as np
 
 from .. import penalties
-from ..linalg.clusters import Clusters, clusters_of
+from ..linalg.joined import Clusters, clusters_of
 from ..linalg.matrices import to_scipy
 from ..linalg.projections import nearest
 from ..problem import Problem

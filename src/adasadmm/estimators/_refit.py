@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from .. import penalties
 from .._solve import solve_quietly
 from ..certificates.polish import feasible
-from ..linalg.clusters import null_space
+from ..linalg.joined import null_space
 from ..linalg.matrices import to_scipy
 from ..linalg.selections import combined_columns
 from ..paths.choice import Attempts, choices

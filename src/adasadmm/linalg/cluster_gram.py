@@ -15,7 +15,6 @@ from . import products
 from .joined import summed
 from .last_products import add_chosen_rows, changes
 from .matrices import CSR, Dense, Rows, WithIntercept, dense_block, innermost
-from .rows import entries
 from .selections import taken
 
 __all__ = ["ClusterGram", "cluster_gram"]
@@ -121,20 +120,10 @@ def add_rows_to_gram(X: Rows, rows: np.ndarray, weights: np.ndarray, lower: np.n
         add_chosen_rows(X.rows, rows, weights, lower[-1, :-1])
         lower[-1, -1] += weights.sum()
     elif isinstance(X, CSR):
-        add_sparse_rows(X, rows, weights, lower)
+        products.add_gram(X, rows, weights, lower)
     elif X.shape[1]:
         block = dense_block(taken(X, rows), slice(0, len(rows)))
         lower += block.T @ (weights[:, None] * block)
-
-
-@compiled
-def add_sparse_rows(X, rows, weights, lower):
-    """The same for sparse rows, entry by entry."""
-    for k in range(len(rows)):
-        for p in entries(X, rows[k]):
-            value = weights[k] * X.data[p]
-            for q in range(np.uint64(X.indptr[rows[k]]), p + np.uint64(1)):
-                lower[X.indices[p], X.indices[q]] += value * X.data[q]
 
 
 @compiled

@@ -1,13 +1,15 @@
-"""Clusters of coefficients that some rows of a graph's matrix join, and matrices with their columns summed over them.
+"""Clusters of coefficients that rows of a matrix join, and matrices with their columns summed over them.
 
-Each row of the matrix is a difference of two coefficients, or a multiple of one, which is then tied to 0.
+Each row of the matrix is a difference of two coefficients, or a multiple of one, which is then tied to 0. Where A has
+other rows, the points with ``A w = 0`` are a null space.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 from scipy.sparse._sparsetools import coo_tocsr
@@ -15,7 +17,7 @@ from scipy.sparse._sparsetools import coo_tocsr
 from .._core.jit import compiled
 from .matrices import CSR, Dense, Rows, WithIntercept, plain
 
-__all__ = ["components", "connect", "ends_of", "joined", "summed"]
+__all__ = ["Clusters", "clusters_of", "components", "connect", "ends_of", "joined", "null_space", "summed"]
 
 
 def ends_of(A: CSR) -> tuple[np.ndarray, np.ndarray]:
@@ -85,3 +87,40 @@ def summed(X: Rows, label: np.ndarray, number: int) -> np.ndarray:
     used = np.flatnonzero(label >= 0)
     weights: Any = sp.csr_array((np.ones(len(used)), (used, label[used])), shape=(len(label), number))
     return X.values @ weights if isinstance(X, Dense) else (plain(X) @ weights).toarray()
+
+
+# --- points with A w = 0 ---------------------------------------------------------------------------------------------
+
+
+class Clusters(NamedTuple):
+    """The cluster of each coefficient, the number of clusters, and the one that each row with one entry belongs to."""
+
+    label: np.ndarray
+    number: int
+    single: np.ndarray
+
+
+def clusters_of(A: CSR | sp.csr_array, rows: np.ndarray | None = None) -> Clusters | None:
+    """The clusters that ``A w = 0`` makes equal, in these rows or in all.
+
+    None unless each of the rows is a difference of two entries, or has one.
+    """
+    rows = np.arange(A.shape[0]) if rows is None else rows
+    starts = A.indptr[rows]
+    entries = A.indptr[rows + 1] - starts
+    pairs = starts[entries == 2]
+    if (entries > 2).any() or (A.data[pairs] + A.data[pairs + 1] != 0.0).any():
+        return None
+    number, label = components(A.indices[pairs], A.indices[pairs + 1], A.shape[1])
+    return Clusters(label, number, label[A.indices[starts[entries == 1]]])
+
+
+def null_space(A: sp.csr_array) -> sp.csr_array:
+    """A matrix whose columns are a basis of the points with ``A w = 0``; for clusters, their indicators."""
+    A = sp.csr_array(A)
+    A.eliminate_zeros()
+    d, found = A.shape[1], clusters_of(A)
+    if found is None:
+        return sp.csr_array(scipy.linalg.null_space(A.toarray()))
+    indicators = sp.csc_array((np.ones(d), (np.arange(d), found.label)), shape=(d, found.number))
+    return sp.csr_array(indicators[:, np.setdiff1d(np.arange(found.number), found.single)])

@@ -1,4 +1,7 @@
-"""Recognise a matrix of weighted differences whose edges form paths, in whatever order its rows and columns are."""
+"""Recognise a matrix of weighted differences whose edges form paths, or a few families of paths, as those of a grid.
+
+The rows and columns may be in any order for paths; the edges of a family have the same length ``j - i``.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ from scipy.sparse import csgraph
 
 from .matrices import CSR, differences
 
-__all__ = ["Paths", "paths_of"]
+__all__ = ["Families", "Paths", "families_of", "paths_of"]
 
 NONE = -1
+MOST_FAMILIES = 8
 
 
 class Paths(NamedTuple):
@@ -91,3 +95,33 @@ def _walked(d: int, first: np.ndarray, second: np.ndarray, weight: np.ndarray) -
     rows, weights = np.full(d - 1, NONE), np.zeros(d - 1)
     rows[at], weights[at] = edges, np.where(order[at] == first, weight[edges], -weight[edges])
     return Paths(order, rows, weights)
+
+
+class Families(NamedTuple):
+    """Edges by their length: a family for each, whose edges form disjoint paths.
+
+    Row k of A is ``scale[k] (w_i - w_j)`` with i < j. It belongs to the family ``family[k]``, and i is ``low[k]``. No
+    two rows join the same nodes.
+    """
+
+    distance: np.ndarray
+    family: np.ndarray
+    low: np.ndarray
+    scale: np.ndarray
+
+
+def families_of(A: CSR) -> Families | None:
+    """The families of the edges that the rows of A are; None if a row is no difference, or the lengths are too many."""
+    ends = differences(A)
+    if ends is None:
+        return None
+    first, second, weight = ends[0].astype(np.int64), ends[1].astype(np.int64), ends[2]
+    distance, family = np.unique(np.abs(second - first), return_inverse=True)
+    if not 0 < len(distance) <= MOST_FAMILIES:
+        return None
+    low = np.minimum(first, second)
+    seen = np.zeros((len(distance), A.columns), np.bool_)
+    seen[family, low] = True
+    if np.count_nonzero(seen) < len(low):
+        return None
+    return Families(distance, family, low, np.where(first < second, weight, -weight))

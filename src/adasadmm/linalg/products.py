@@ -279,15 +279,16 @@ def _mixed_gram(M: Rows, weights: np.ndarray) -> np.ndarray:
 
 def _add_gram_of_short_rows(M: CSR, weights: np.ndarray, out: np.ndarray) -> None:
     def of_piece(piece: slice) -> np.ndarray:
-        total = np.zeros_like(out)
-        add_gram(M, weights, piece.start, piece.stop, total)
+        rows = piece.start + np.flatnonzero(weights[piece])
+        add_gram(M, rows, weights[rows], total := np.zeros_like(out))
         return total
 
+    rows = np.flatnonzero(weights)
     if not len(M.data):
         return
-    pairs = np.count_nonzero(weights) * (size(M) / M.shape[0]) ** 2
+    pairs = len(rows) * (size(M) / M.shape[0]) ** 2
     if SPARSE_WORK * pairs <= WORTH_THREADS:
-        add_gram(M, weights, 0, M.shape[0], out)
+        add_gram(M, rows, weights[rows], out)
     else:
         out += sum(side_by_side(of_piece, pieces(M)))
 
@@ -302,14 +303,13 @@ def _gram_of_piece(M: Rows, weights: np.ndarray, piece: slice) -> np.ndarray:
 
 
 @compiled
-def add_gram(M: CSR, weights: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
-    """Add the lower triangle of the weighted Gram matrix of some rows, entry by entry."""
-    for i in range(first, last):
-        if weights[i] != 0.0:
-            for p in entries(M, i):
-                value = weights[i] * M.data[p]
-                for q in range(np.uint64(M.indptr[i]), p + np.uint64(1)):
-                    out[M.indices[p], M.indices[q]] += value * M.data[q]
+def add_gram(M: CSR, rows: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+    """Add the lower triangle of the Gram matrix of some rows, with a weight for each of them, entry by entry."""
+    for k in range(len(rows)):
+        for p in entries(M, rows[k]):
+            value = weights[k] * M.data[p]
+            for q in range(np.uint64(M.indptr[rows[k]]), p + np.uint64(1)):
+                out[M.indices[p], M.indices[q]] += value * M.data[q]
 
 
 def gram_diagonal(M: Rows, weights: np.ndarray) -> np.ndarray:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.jit import generic, inlined, is_registered, unwrapped
+from .._core.jit import by_class, generic, inlined, is_registered, unwrapped
 
 NEWTON_STEPS = 100  # a cap: Newton's method in a prox needs about 5, and one more for each factor e of a bad start
 
@@ -74,7 +75,7 @@ def domain(loss, y):
     """
 
 
-@generic
+@by_class
 def curvature(loss, y=None):
     """The largest second derivative in ``z``: for losses without kinks that have one.
 
@@ -100,13 +101,22 @@ def second(loss, z, y):
     """
 
 
-@generic
-def pieces(loss, y):
-    """The derivative in ``z`` of a loss that is piecewise linear or quadratic, as ``((a, b), (p, a, b), (q, a, b))``.
+class Piece(NamedTuple):
+    """``max over low <= t <= high of t (z - kink) - flex t^2 / 2`` for each row: numbers, or an entry for each row.
 
-    It is ``a z + b`` for small z, to which each knot, at p and at q >= p, adds its own ``a z + b`` to its right; a knot
-    at infinity adds nothing.
+    A row with low = high has none.
     """
+
+    low: Any
+    high: Any
+    kink: Any = 0.0
+    flex: Any = 0.0
+
+
+@functools.singledispatch
+def pieces(loss, y: np.ndarray) -> Sequence[Piece]:
+    """The pieces that add up to a loss that is piecewise linear or quadratic, at targets y; none for any other loss."""
+    return ()
 
 
 @functools.singledispatch

@@ -11,6 +11,7 @@ from .._core.arrays import on_arrays, serves_arrays
 from .._core.jit import inlined
 from ._generic import (
     NEWTON_STEPS,
+    Piece,
     check,
     conjugate,
     curvature,
@@ -93,7 +94,7 @@ def hinge_domains(loss, y):
 
 @pieces.register
 def pieces_of_hinge(loss: Hinge, y):
-    return (0.0, min(-y, 0.0)), (y, 0.0, 1.0), (math.inf, 0.0, 0.0)
+    return (Piece(np.minimum(-y, 0.0), np.maximum(-y, 0.0), y),)
 
 
 # --- squared hinge ---------------------------------------------------------------------------------------------------
@@ -177,8 +178,7 @@ def seconds_of_squared_hinge(loss, z, y):
 
 @pieces.register
 def pieces_of_squared_hinge(loss: SquaredHinge, y):
-    first = (2.0, -2.0) if y > 0.0 else (0.0, 0.0)
-    return first, (y, -2.0 * y, 2.0), (math.inf, 0.0, 0.0)
+    return (Piece(np.where(y > 0.0, -math.inf, 0.0), np.where(y > 0.0, 0.0, math.inf), y, 0.5),)
 
 
 # --- logistic --------------------------------------------------------------------------------------------------------

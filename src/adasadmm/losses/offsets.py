@@ -168,12 +168,7 @@ def domains_with_offset(loss, target):
 
 @pieces.register
 def pieces_with_offset(loss: WithOffset, target):
-    offset, ((a, b), one, other) = target["offset"], pieces(loss.wrapped, target["y"])
-    return (
-        (a, b + a * offset),
-        (one[0] - offset, one[1], one[2] + one[1] * offset),
-        (other[0] - offset, other[1], other[2] + other[1] * offset),
-    )
+    return [piece._replace(kink=piece.kink - target["offset"]) for piece in pieces(loss.wrapped, target["y"])]
 
 
 @curvatures.register

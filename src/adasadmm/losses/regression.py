@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._core.arrays import on_arrays, serves_arrays
-from ._generic import check, conjugate, curvature, domain, pieces, prox, second, slope, value
+from ._generic import Piece, check, conjugate, curvature, domain, pieces, prox, second, slope, value
 
 # --- squared ---------------------------------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ def second_of_squared(loss: Squared, z, y):
 
 @pieces.register
 def pieces_of_squared(loss: Squared, y):
-    return (1.0, -y), (math.inf, 0.0, 0.0), (math.inf, 0.0, 0.0)
+    return (Piece(-math.inf, math.inf, y, 1.0),)
 
 
 # --- Huber -----------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def seconds_of_huber(loss, z, y):
 
 @pieces.register
 def pieces_of_huber(loss: Huber, y):
-    return (0.0, -loss.delta), (y - loss.delta, 1.0, loss.delta - y), (y + loss.delta, -1.0, loss.delta + y)
+    return (Piece(-loss.delta, loss.delta, y, 1.0),)
 
 
 @check.register(Huber)
@@ -234,7 +234,9 @@ def epsilon_insensitive_domain(loss: EpsilonInsensitive, y):
 
 @pieces.register
 def pieces_of_epsilon_insensitive(loss: EpsilonInsensitive, y):
-    return (0.0, -1.0), (y - loss.epsilon, 0.0, 1.0), (y + loss.epsilon, 0.0, 1.0)
+    if loss.epsilon == 0.0:
+        return (Piece(-1.0, 1.0, y),)
+    return Piece(-1.0, 0.0, y - loss.epsilon), Piece(0.0, 1.0, y + loss.epsilon)
 
 
 @check.register(EpsilonInsensitive)
@@ -310,7 +312,7 @@ def quantile_domain(loss: Quantile, y):
 
 @pieces.register
 def pieces_of_quantile(loss: Quantile, y):
-    return (0.0, -loss.q), (y, 0.0, 1.0), (math.inf, 0.0, 0.0)
+    return (Piece(-loss.q, 1.0 - loss.q, y),)
 
 
 @check.register(Quantile)

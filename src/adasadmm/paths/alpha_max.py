@@ -11,7 +11,7 @@ from .._solve import solve_at_once, solve_quietly
 from ..certificates import duality
 from ..certificates.contraction import stands_alone_at_the_end
 from ..certificates.trace import Result, Status
-from ..linalg.clusters import clusters_of, null_space
+from ..linalg.joined import clusters_of, null_space
 from ..linalg.matrices import Repeated, Rows, WithIntercept, as_csr, as_rows, not_repeated, plain, repeated, to_scipy
 from ..linalg.selections import combined_columns
 from ..penalties import L1, GroupL2, Zero, parts_of

@@ -23,7 +23,7 @@ from .. import losses, penalties
 from .._core.jit import is_registered, unwrapped
 from .._core.threads import one_blas_thread
 from ..linalg import products
-from ..linalg.clusters import clusters_of, null_space
+from ..linalg.joined import clusters_of, null_space
 from ..linalg.matrices import CSR, Dense, Rows, WithIntercept, as_rows, innermost, plain, to_scipy
 from ..linalg.selections import combined_columns
 from ..problem import Problem

@@ -24,9 +24,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order
 
 from .._core.jit import compiled
-from ..linalg.clusters import clusters_of
 from ..linalg.cuts import ABOVE, BELOW, Network
-from ..linalg.joined import components, ends_of
+from ..linalg.joined import clusters_of, components, ends_of
 from ..linalg.matrices import CSR, as_csr, to_scipy
 
 __all__ = ["Forces", "Graph", "forces_on", "graph_of"]

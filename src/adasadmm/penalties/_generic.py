@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arrays import array_form
-from .._core.jit import compiled, generic
+from .._core.jit import by_class, compiled, generic
 
 
 @generic
@@ -111,7 +111,7 @@ def compiled_prox(penalty, x, tau, out):
 # --- conjugate and its domain (NumPy: they serve the certificate, not the loop) --------------------------------------
 
 
-@generic
+@by_class
 def conjugate(penalty, s):
     """``sup_v <s, v> - penalty(v)`` for ``s`` inside the domain.
 
@@ -124,7 +124,7 @@ def conjugate(penalty, s):
     """
 
 
-@generic
+@by_class
 def domain(penalty, s):
     """The point nearest to ``s`` where the conjugate is finite: ``s`` itself if it is finite everywhere.
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from ..linalg import matrices, products
 from ..linalg.banded_system import Bands, bands_of
-from ..linalg.families import Families, families_of
 from ..linalg.last_products import LastProducts, LastTransposedProduct
 from ..linalg.matrices import CSR, to_scipy
-from ..linalg.paths import Paths, paths_of
+from ..linalg.paths import Families, Paths, families_of, paths_of
 from ._generic import total_value
 from .coupling import v_step
 

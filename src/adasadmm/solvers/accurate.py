@@ -71,7 +71,6 @@ class AccurateSolver(Solver):
     knows_gap: ClassVar[bool] = True
     takes_vector_losses: ClassVar[bool] = True
     default_epochs: ClassVar[float] = 200.0
-    fit_epochs: ClassVar[int] = 200
     separable_w_step: ClassVar[bool] = True  # type: ignore[assignment]
 
     def __post_init__(self) -> None:

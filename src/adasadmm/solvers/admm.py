@@ -95,7 +95,6 @@ class ADMM(Solver):
     knows_gap: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 1000.0
-    fit_epochs: ClassVar[int] = 1000
     trace_iterations: ClassVar[int] = 10
 
     def __post_init__(self) -> None:

@@ -12,23 +12,25 @@ beta grows the gap falls by a constant factor with each iteration. `inner` has t
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import math
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from ..certificates import BestDual, duality
 from ..certificates.ascent import Ascent
+from ..certificates.domains import into_domain
 from ..certificates.primal import feasible_point
 from ..certificates.trace import Certificate
 from ..linalg import matrices, products
 from ..problem import Problem
 from . import dual_start
-from .alm_starts import ARRAYS, WARM, WarmStarts
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit
-from .inner import MOST_STEPS
+from .all_rows import AllRowsSolver
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit, beyond
+from .inner import MOST_STEPS, InnerProblem
 from .named_state import restore_attributes, saved_attributes
 from .units import even_beta, measured
 from .work import Iterations, Work
@@ -49,6 +51,14 @@ STREAMED = 10  # times as many of a source, where a pass over all rows is far mo
 SAMPLED = 8  # times the sample is the least number of rows at which it saves time
 SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20
 EASY = 1e-2  # of the loss at 0
+WARM = 30.0  # times the first betas for a start that is not 0, and so not far from the solution
+CLOSER = 10.0  # times the betas of a warm start, for one that two others predict
+LOOSER = 0.3  # times the last betas, for the solution of more rows
+NEARBY = 10.0  # times the error that was allowed last: that of the first iteration with another penalty
+TIGHTER = 0.1  # times the error with which the last penalty began is the least one: a gap may be small by chance
+HARD = 10  # Newton steps of the last penalty, from which on dual ascent is tried
+OF_ROWS = ("z", "u", "Xw")
+ARRAYS = ("w", "v", "theta", "v_before", "Aw", "theta_next", "diagonal", "best_w", *OF_ROWS)
 MOST_STREAMED = 4000  # features of rows that are read block by block, for which Newton's matrix is dense
 NUMBERS = (
     "beta_z",
@@ -65,7 +75,7 @@ NUMBERS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class ALM(Solver):
+class ALM(AllRowsSolver):
     """The augmented Lagrangian method: w, z = X w and v = A w - b are minimised jointly, by Newton's method.
 
     It is the fastest solver of this package for rows in memory that are many more than the features, at any accuracy.
@@ -86,15 +96,11 @@ class ALM(Solver):
     (array([1.5, 2.5]), 'converged')
     """
 
-    uses_all_rows: ClassVar[bool] = True
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
+    takes_streams: ClassVar[bool] = True
     extrapolates: ClassVar[bool] = True
     narrows: ClassVar[bool] = True
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 1000.0
-    fit_epochs: ClassVar[int] = 1000
 
     def check(self, problem: Problem) -> None:
         if problem.source is not None and problem.d > MOST_STREAMED:
@@ -107,7 +113,7 @@ class ALM(Solver):
         return AugmentedLagrangianRun(problem if problem.source is None else problem.by_passes, self, start)
 
 
-class AugmentedLagrangianRun(WarmStarts):
+class AugmentedLagrangianRun(InnerProblem, Run):
     """The augmented Lagrangian method on one problem; an iteration is a minimum of L_beta and a step of the duals."""
 
     def __init__(self, problem: Problem, solver: Solver, start: Point) -> None:
@@ -325,3 +331,79 @@ class AugmentedLagrangianRun(WarmStarts):
     def restore(self, state: NamedState) -> None:
         restore_attributes(self, state, ARRAYS, NUMBERS)
         self.next_rows = None
+
+    # --- starts from the solution of a similar problem ---------------------------------------------------------------
+
+    # Another penalty or ridge, or only some of the rows: the duals of the solved problem are close to those of the new
+    # one, and the betas decide how far they can move in an iteration.
+
+    def fork(self, problem: Problem | None) -> Self:
+        if problem is None:
+            raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
+        problem = problem if problem.source is None else problem.by_passes
+        if not matrices.equal(problem.rows, self.problem.rows):
+            return type(self)(problem, self.solver, self.point)
+        fork = self._copy()
+        if problem is self.problem:
+            return fork
+        # Another penalty or ridge needs other duals: with the betas of a warm start they can move.
+        fork._prepare(problem)
+        if self.iteration == 0 or problem.loss is not self.problem.loss:
+            fork._measure()
+        if "ascent" in vars(self):
+            vars(fork)["ascent"] = self.ascent.of(problem)
+        fork._set_first_betas()
+        fork._begin_again(self)
+        return fork
+
+    def narrowed(self, problem: Problem, rows: np.ndarray) -> Self | None:
+        """The same with betas that let the duals move; None after dual ascent, which is fast along a path."""
+        if self.ascending:
+            return None
+        run = self._copy()
+        for name in OF_ROWS:
+            setattr(run, name, getattr(self, name)[rows])
+        vars(run).pop("ascent", None)
+        run._prepare(problem)
+        run.beta_z, run.beta = LOOSER * self.beta_z, LOOSER * self.beta
+        run._begin_again(self)
+        return run
+
+    def _copy(self) -> Self:
+        other = copy.copy(self)
+        for name in ARRAYS:
+            setattr(other, name, getattr(self, name).copy())
+        other.best_dual, other.next_rows = copy.copy(self.best_dual), None
+        return other
+
+    def _begin_again(self, last: Self) -> None:
+        """Keep the duals of the last run; what was found for its problem says nothing about this one."""
+        problem = self.problem
+        self.best_dual.reset()
+        self.u *= last.beta_z / self.beta_z
+        self.theta[:] = into_domain(problem, self.theta)
+        self.steps_before = self.newton_steps
+        self.allowed = max(NEARBY * last.allowed, TIGHTER * last.allowed_first)
+        self.allowed_first = self.allowed if math.isfinite(self.allowed) else 0.0
+        self.best_primal = math.inf
+        if not matrices.is_streamed(problem.rows.X):  # where it would be another pass over a source
+            self.best_primal, self.best_w[:], _ = feasible_point(problem, last.answer, last.v)
+
+    def extrapolate(self, last: Run, before: Run, times: float) -> None:
+        assert isinstance(last, AugmentedLagrangianRun) and isinstance(before, AugmentedLagrangianRun)
+        for name in ("w", "Xw", "Aw", "theta"):
+            getattr(self, name)[:] = beyond(getattr(last, name), getattr(before, name), times)
+        self.theta[:] = into_domain(self.problem, self.theta)
+        s, near = beyond(last.beta_z * last.u, before.beta_z * before.u, times), None
+        if last.ascending or last.newton_steps - last.steps_before >= HARD:
+            near = dual_start.predicted(self.problem, self.units, (self.w, s, self.theta), self.best_primal)
+        self.ascending = near is not None
+        if near is not None:
+            self.moved, self.allowed = float(np.mean(np.abs(self.Xw - last.Xw))), math.inf
+            self.u[:] = near / self.beta_z
+        elif last.ascending or before.ascending:  # whose w is too rough to be extrapolated
+            self.theta[:] = into_domain(self.problem, last.theta)
+            self._move_to(last.best_w, self.problem.predictions(last.best_w))
+        else:
+            self.beta_z, self.beta = CLOSER * self.beta_z, CLOSER * self.beta
+            self.u[:] = s / self.beta_z

@@ -22,9 +22,9 @@ from ..linalg.banded_system import Saddle
 from ..linalg.matrices import CSR, Dense, to_scipy
 from ..problem import Problem
 from . import ipm_steps as steps
-from .all_rows import ExactRun, Method
+from .all_rows import AllRowsSolver, ExactRun, Method
 from .banded_terms import Edges, KinkedRows, SmoothRows
-from .base import Point, Run, Slopes, Solver, refuse
+from .base import Point, Run, refuse
 from .box_terms import loss_pieces
 from .ipm_units import units_of
 from .tv.nodes import limits_of
@@ -52,7 +52,7 @@ SMALL_PART = 1e-3  # of its reach: a coordinate below this counts as of this siz
 
 
 @dataclasses.dataclass(frozen=True)
-class BandedIPM(Solver):
+class BandedIPM(AllRowsSolver):
     """A primal-dual interior-point method with banded factorisations, for trend filtering.
 
     Each row of X must have one entry, and each row of A entries in a few neighbouring columns, in the order of the
@@ -74,14 +74,8 @@ class BandedIPM(Solver):
     array([ 0.  ,  0.  , -1.96,  0.  ,  0.  ])
     """
 
-    uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
     default_epochs: ClassVar[float] = 1.0
-    fit_epochs: ClassVar[int] = 1
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
+    fit_epochs: ClassVar[int] = 1  # type: ignore[assignment]
 
     @staticmethod
     def fits(problem: Problem) -> str:
@@ -293,13 +287,6 @@ class BandedRun(ExactRun):
     def advance(self, work: Work) -> None:
         super().advance(work)
         self.v = np.where(self.method.zero, 0.0, self.v)
-
-    @property
-    def slopes(self) -> np.ndarray:
-        return self.method.s
-
-    def dual_point(self) -> tuple[Slopes, np.ndarray]:
-        return self.method.s, self.method.theta
 
     def certify(self) -> Certificate:
         """The certificate of w, with the distance of v from ``A w``, in which rounding errors do not count."""

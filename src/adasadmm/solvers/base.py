@@ -114,8 +114,8 @@ class Solver(ABC):
         What the method needs of a loss beside ``value`` and ``slope``: "prox", "curvature".
     alternative : str
         Which solver to use for a loss without these functions; part of the error message.
-    default_epochs, fit_epochs : float
-        How long `solve` and the estimators run if nothing else ends the run.
+    default_epochs : float
+        How long `solve` runs if nothing else ends the run.
     trace_iterations : int
         Iterations between two points of the trace, for a method that uses all rows.
 
@@ -140,8 +140,12 @@ class Solver(ABC):
     loss_functions: ClassVar[tuple[str, ...]] = ()
     alternative: ClassVar[str] = "a stochastic solver such as AdaSADMM()"
     default_epochs: ClassVar[float] = 2.0
-    fit_epochs: ClassVar[int] = 20
     trace_iterations: ClassVar[int] = 1
+
+    @property
+    def fit_epochs(self) -> int:
+        """How long the estimators run if nothing else ends the run; 20 epochs at least."""
+        return max(20, int(self.default_epochs))
 
     @property
     def separable_w_step(self) -> bool:

@@ -6,7 +6,7 @@ A box term of a row's value u (a prediction ``<x_i, w>``, or an entry of ``A w -
 
 The absolute value has the box [-1, 1]; a hinge has [-1, 0]; a bound has a box with an infinite end; a loss that is
 quadratic near its minimum and linear far from it has flex > 0. A row may have several terms. To let the method take a
-new piecewise linear loss or a new penalty, register its terms with `loss_pieces` or `penalty_pieces`. Euclidean norms
+new piecewise linear loss or a new penalty, register its terms with `losses.pieces` or `penalty_pieces`. Euclidean norms
 of groups are no box terms, but second-order cones (`cone_terms`).
 """
 
@@ -21,24 +21,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import penalties
-from ..losses import EpsilonInsensitive, Hinge, Huber, Quantile, SquaredHinge
-from ..losses.offsets import WithOffset
+from .._core.jit import unwrapped
+from ..losses import Squared, pieces
+from ..losses._generic import Piece
 from ..penalties import L1, Box, ElasticNet, GroupL2, L2Squared, NonNegative, Zero
 from ..problem import Problem
 from .cone_terms import NO_CONES, Cones, joined
 
-__all__ = ["Piece", "Shape", "Terms", "curvature_of", "loss_pieces", "penalty_pieces", "terms_of", "terms_of_loss"]
+__all__ = ["Shape", "Terms", "curvature_of", "loss_pieces", "penalty_pieces", "terms_of", "terms_of_loss"]
 
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # the fields of some `Terms`
-
-
-class Piece(NamedTuple):
-    """One box term for each row: numbers, or arrays with an entry for each row. A row with low = high has none."""
-
-    low: Any
-    high: Any
-    kink: Any = 0.0
-    flex: Any = 0.0
 
 
 class Shape(NamedTuple):
@@ -97,43 +89,9 @@ class Terms:
 # --- losses ----------------------------------------------------------------------------------------------------------
 
 
-@functools.singledispatch
 def loss_pieces(loss: Any, y: np.ndarray) -> Sequence[Piece]:
     """The box terms of a loss at targets y; none for a loss that the method treats by its second derivative."""
-    return ()
-
-
-@loss_pieces.register
-def pieces_of_hinge(loss: Hinge, y: np.ndarray) -> Sequence[Piece]:
-    return (Piece(np.minimum(-y, 0.0), np.maximum(-y, 0.0), y),)
-
-
-@loss_pieces.register
-def pieces_of_squared_hinge(loss: SquaredHinge, y: np.ndarray) -> Sequence[Piece]:
-    return (Piece(np.where(y > 0.0, -math.inf, 0.0), np.where(y > 0.0, 0.0, math.inf), y, 0.5),)
-
-
-@loss_pieces.register
-def pieces_of_huber(loss: Huber, y: np.ndarray) -> Sequence[Piece]:
-    return (Piece(-loss.delta, loss.delta, y, 1.0),)
-
-
-@loss_pieces.register
-def pieces_of_quantile(loss: Quantile, y: np.ndarray) -> Sequence[Piece]:
-    return (Piece(-loss.q, 1.0 - loss.q, y),)
-
-
-@loss_pieces.register
-def pieces_of_epsilon_insensitive(loss: EpsilonInsensitive, y: np.ndarray) -> Sequence[Piece]:
-    if loss.epsilon == 0.0:
-        return (Piece(-1.0, 1.0, y),)
-    return Piece(-1.0, 0.0, y - loss.epsilon), Piece(0.0, 1.0, y + loss.epsilon)
-
-
-@loss_pieces.register
-def pieces_with_offset(loss: WithOffset, targets: np.ndarray) -> Sequence[Piece]:
-    pieces = loss_pieces(loss.wrapped, targets["y"])
-    return tuple(piece._replace(kink=piece.kink - targets["offset"]) for piece in pieces)
+    return () if isinstance(unwrapped(loss), Squared) else pieces(loss, y)
 
 
 # --- penalties -------------------------------------------------------------------------------------------------------

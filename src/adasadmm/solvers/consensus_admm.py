@@ -76,7 +76,6 @@ class ConsensusADMM(AllRowsSolver):
 
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 2000.0
-    fit_epochs: ClassVar[int] = 2000
     trace_iterations: ClassVar[int] = 10
 
     def __post_init__(self) -> None:

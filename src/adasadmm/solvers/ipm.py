@@ -23,6 +23,7 @@ from ..linalg import products
 from ..linalg.banded_system import BandedSystem
 from ..problem import Problem
 from . import ipm_steps as steps
+from .all_rows import AllRowsSolver
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit
 from .box_terms import Terms, curvature_of, loss_pieces, penalty_pieces, terms_of
 from .ipm_units import units_of
@@ -44,7 +45,7 @@ NUMBERS = ("iteration", "gap", "length", "soft", "damping", "careful")
 
 
 @dataclasses.dataclass(frozen=True)
-class IPM(Solver):
+class IPM(AllRowsSolver):
     """A primal-dual interior-point method, for small and medium problems, to any accuracy.
 
     It takes about 5 to 20 iterations, each with one Newton system, however strong the penalty is. Use it for as many
@@ -67,20 +68,12 @@ class IPM(Solver):
     (array([1.5, 2.5]), 'converged')
     """
 
-    uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
     pattern_lags: ClassVar[bool] = True
     default_epochs: ClassVar[float] = 100.0
-    fit_epochs: ClassVar[int] = 100
-    separable_w_step: ClassVar[bool] = False  # type: ignore[assignment]
 
     def check(self, problem: Problem) -> None:
         loss = type(unwrapped(problem.loss)).__name__
-        pieces = loss_pieces.dispatch(type(unwrapped(problem.loss))) is not loss_pieces.dispatch(object)
-        if not pieces and not is_registered(losses.second, problem.loss):
+        if not loss_pieces(problem.loss, problem.rows.y[:0]) and not is_registered(losses.second, problem.loss):
             raise Unfit(
                 f"IPM needs losses.second for {loss}; register one with @adasadmm.losses.second.register({loss}), "
                 "or use ALM() or ADMM()"
@@ -359,14 +352,6 @@ class InteriorPointRun(Run):
     @property
     def point(self) -> Point:
         return Point(self.w, self.v, -self.duals[self.problem.n :])
-
-    @property
-    def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.w, self.v
-
-    @property
-    def answer(self) -> np.ndarray:
-        return self.w
 
     def monitor(self) -> Monitor:
         return Monitor(self.iteration, dual_residual=float(np.linalg.norm(self.residual)))

@@ -8,14 +8,12 @@ import math
 
 import numpy as np
 
-from .. import losses
-from ..certificates import duality
 from ..linalg import products
 from ..problem import Problem
+from .units import at_zero
 
 __all__ = ["Units", "units_of"]
 
-TINY = float(np.finfo(float).tiny)
 HOLD, HOLD_EMPTY = 1e-12, 1e-8  # of a coordinate's curvature: its proximal term if it has no ridge; if it has no data
 
 
@@ -67,18 +65,8 @@ class Units:
 
 def units_of(problem: Problem) -> Units:
     """The units of a problem with rows in memory."""
-    depth, unit = _loss_at_zero(problem)
+    depth, unit = at_zero(problem)
+    depth = depth if 0.0 < depth < math.inf else 0.0
     curvature = unit * products.gram_diagonal(problem.rows.X, problem.rows.c / problem.n)
     most = float(np.max(curvature, initial=0.0)) or 1.0
     return Units(problem, depth, unit, curvature, np.sqrt((depth or 1.0) / np.where(curvature > 0.0, curvature, most)))
-
-
-def _loss_at_zero(problem: Problem) -> tuple[float, float]:
-    """The loss at w = 0 above the least possible loss, and squared slopes relative to it."""
-    depth = problem.loss_at_zero
-    if not duality.missing_conjugate(problem):
-        depth += float(losses.mean_conjugate(problem.loss, np.zeros(problem.n), *problem.rows[1:]))
-    depth = depth if 0.0 < depth < math.inf else 0.0
-    slopes = duality.slopes(problem, np.zeros(problem.n))
-    unit = float(np.mean(problem.rows.c * slopes**2)) / max(depth, TINY)
-    return depth, unit if 0.0 < unit < math.inf else 1.0

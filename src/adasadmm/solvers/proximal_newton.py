@@ -18,13 +18,15 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.linalg.blas
 
 from .. import losses, penalties
 from .._core.jit import unwrapped
 from ..certificates import duality
 from ..certificates.domains import into_domain
 from ..linalg import products
-from ..linalg.quadratic_model import QuadraticModel
+from ..linalg.dense_systems import DenseSystem
+from ..linalg.system import System
 from ..problem import Problem
 from .all_rows import AllRowsRun, AllRowsSolver, Method
 from .base import Point, Run, Slopes, Unfit, beyond
@@ -37,6 +39,7 @@ CHANGED = 0.1  # relative change of the rows' curvature beyond which H is formed
 INNER = 0.01  # of the decrease of the model: the error that its minimum may have
 ROUNDING = 1e-14
 MOST_ROUNDS, MOST_STEPS = 40, 30
+HOLD = 1e-9  # of the diagonal: keeps Newton's matrix positive definite where a coordinate has no ridge
 DIRECTION = 1e-4  # the relative residual of a Newton direction: further steps correct its error
 GROWTH = ((3, 4.0), (6, 2.0), (12, 1.2), (MOST_STEPS, 0.5))  # Newton steps of a round: the factor for beta
 FIRST_BETA, LEAST_BETA, MOST_BETA = 0.5, 1e-6, 1e8  # the first in units of penalty / |A w|^2, others of the even one
@@ -78,7 +81,6 @@ class ProximalNewton(AllRowsSolver):
     loss_functions: ClassVar[tuple[str, ...]] = ("second",)
     alternative: ClassVar[str] = "ALM() or IPM()"
     default_epochs: ClassVar[float] = 100.0
-    fit_epochs: ClassVar[int] = 100
 
     def check(self, problem: Problem) -> None:
         for part, _ in penalties.parts_of(problem.penalty, problem.p):
@@ -97,6 +99,28 @@ class ProximalNewton(AllRowsSolver):
 
     def begin(self, problem: Problem, start: Point) -> Run:
         return ProximalNewtonRun(problem, self, ProximalNewtonMethod(problem, start))
+
+
+class QuadraticModel:
+    """``X' diag(h) X`` as an operator. Newton's systems with the same h form this matrix only once."""
+
+    def __init__(self, system: System, h: np.ndarray, gamma: np.ndarray) -> None:
+        self.system, self.h = system, h
+        self.diagonal = products.gram_diagonal(system.X, h)
+        size = np.where(self.diagonal > 0.0, self.diagonal, self.diagonal.max(initial=0.0) or 1.0)
+        self.ridge = np.where(gamma > 0.0, gamma, HOLD * size)
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """``X' diag(h) X x``."""
+        system = self.system
+        if isinstance(system, DenseSystem) and system.last_rows is self.h:
+            return scipy.linalg.blas.dsymv(1.0, system.of_X.T, x)
+        return products.gram_product(system.X, self.h, x)
+
+    def solve(self, edges: np.ndarray, bends: np.ndarray | None, rhs: np.ndarray, tol: float) -> np.ndarray:
+        """The solution of a system with this matrix, the ridge, and ``A' (diag(edges) - b b') A``."""
+        self.system.factor(self.h, edges, self.ridge, bends)
+        return self.system.solve(rhs, tol)
 
 
 class ProximalNewtonMethod(Method):

@@ -56,7 +56,6 @@ class SDCA(AllRowsSolver):
 
     loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
     default_epochs: ClassVar[float] = 200.0
-    fit_epochs: ClassVar[int] = 200
     trace_iterations: ClassVar[int] = 3
 
     @staticmethod

@@ -17,7 +17,7 @@ from ..linalg import products
 from ..linalg.matrices import to_scipy
 from ..problem import Problem
 
-__all__ = ["Units", "even_beta", "measured"]
+__all__ = ["Units", "at_zero", "even_beta", "measured"]
 
 FIRST_BETA_Z = 0.1  # in units of slope^2 / loss at w = 0
 HOLD = 1e-4  # of the curvature at the start: keeps a step bounded if no row has curvature and there is no ridge
@@ -41,13 +41,8 @@ class Units(NamedTuple):
 
 def measured(problem: Problem, sample: Problem, squares: np.ndarray) -> Units:
     """The units of the parameters, from a sample; those of columns from their mean squares over all rows."""
-    _, y, c = sample.rows
-    unit = float(np.mean(c * duality.slopes(sample, np.zeros(sample.n)) ** 2))
-    depth = sample.loss_at_zero  # above the least possible loss
-    if not duality.missing_conjugate(sample):
-        depth += float(losses.mean_conjugate(sample.loss, np.zeros(sample.n), y, c))
-    unit /= max(depth, TINY)
-    beta_z = FIRST_BETA_Z * (unit if 0.0 < unit < math.inf else 1.0)
+    depth, unit = at_zero(sample)
+    beta_z = FIRST_BETA_Z * unit
     curvature = beta_z * squares
     with_data = curvature > 0.0
     reach = np.sqrt(FIRST_BETA_Z * depth / np.where(with_data, curvature, np.inf))
@@ -59,6 +54,16 @@ def measured(problem: Problem, sample: Problem, squares: np.ndarray) -> Units:
     reach[without] = np.max(along, initial=0.0) / np.sqrt(of_A[without])
     hold = HOLD * np.where(with_data, curvature, np.where(without, even * of_A, 1.0))
     return Units(beta_z, even, reach, curvature, np.where(problem.gamma > 0.0, problem.gamma, hold))
+
+
+def at_zero(problem: Problem) -> tuple[float, float]:
+    """The loss at w = 0, above the least possible loss, and its squared slopes relative to that."""
+    depth = problem.loss_at_zero
+    if not duality.missing_conjugate(problem):
+        depth += float(losses.mean_conjugate(problem.loss, np.zeros(problem.n), *problem.rows[1:]))
+    slopes = duality.slopes(problem, np.zeros(problem.n))
+    unit = float(np.mean(problem.rows.c * slopes**2)) / max(depth, TINY)
+    return depth, unit if 0.0 < unit < math.inf else 1.0
 
 
 def even_beta(curvature: np.ndarray, of_A: np.ndarray) -> float:

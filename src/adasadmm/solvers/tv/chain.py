@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ... import losses, penalties
-from ..._core.jit import is_registered
 from ...linalg.chain import fused_chain
 from ...linalg.chain_path import expanded, pieces_along
 from ...linalg.chain_pieces import fused_pieces, pieces_multipliers
@@ -27,6 +26,7 @@ from ..all_rows import SolvedAtOnce
 from ..base import Point
 from .nodes import (
     Nodes,
+    is_piecewise,
     limits_of,
     nodes_of,
     pieces_of,
@@ -151,7 +151,7 @@ class ChainMethod(SolvedAtOnce):
             along_path = nu in known and self.chain.is_even
             return expanded(h, t, nu, known[nu]) if along_path else fused_chain(h, t, edges)
         edges = self.chain.edges
-        if is_registered(losses.pieces, self.nodes.loss):
+        if is_piecewise(self.nodes.loss, self.nodes.y):
             pieces = pieces_of(self.nodes, shift)
             w = fused_pieces(pieces, edges)
             return w, pieces_multipliers(pieces, edges, w)

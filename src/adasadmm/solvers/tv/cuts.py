@@ -7,21 +7,20 @@ flows, International Journal of Computer Vision 84, 2009.
 from __future__ import annotations
 
 from ... import losses
-from ..._core.jit import is_registered
 from ...linalg.cuts import cut_into_pieces
 from ...problem import Problem
 from ..all_rows import SolvedAtOnce
 from ..base import Point
 from .edges import edges_of
 from .gradients import set_intercept
-from .nodes import has_missing, nodes_of, pieces_of
+from .nodes import has_missing, is_piecewise, nodes_of, pieces_of
 
 __all__ = ["CutMethod", "needs_cuts"]
 
 
 def needs_cuts(problem: Problem) -> bool:
     """Whether the dual ascent does not suit a problem: a loss is constant, or its derivative has kinks or jumps."""
-    if not is_registered(losses.pieces, problem.loss):
+    if not is_piecewise(problem.loss, problem.rows.y):
         return False
     return not isinstance(problem.loss, losses.Squared) or has_missing(problem)
 

@@ -13,7 +13,6 @@ import math
 import numpy as np
 
 from ... import losses
-from ..._core.jit import is_registered
 from ...linalg.matrices import WithIntercept
 from ...problem import Problem
 from ..all_rows import Method
@@ -21,7 +20,16 @@ from ..base import Point
 from .ascent import Ascent, fused_clusters, model_value
 from .edges import edges_of
 from .lattice import lattice_of
-from .nodes import has_missing, nodes_of, quadratic, search, second_order, value_of_nodes, why_no_derivatives
+from .nodes import (
+    has_missing,
+    is_piecewise,
+    nodes_of,
+    quadratic,
+    search,
+    second_order,
+    value_of_nodes,
+    why_no_derivatives,
+)
 
 __all__ = ["GradientMethod", "along_edges", "along_lattice", "set_intercept", "why_no_graph"]
 
@@ -37,7 +45,7 @@ def why_no_graph(problem: Problem) -> str:
     """Why neither gradients nor cuts can solve a problem that `why_not` admits; empty if one of them can."""
     if reason := why_no_derivatives(problem):
         return reason
-    if not is_registered(losses.pieces, problem.loss) and has_missing(problem):
+    if not is_piecewise(problem.loss, problem.rows.y) and has_missing(problem):
         return "a row has weight 0, or x = 0"
     if isinstance(problem.rows.X, WithIntercept) and intercept_of(problem) is None:
         return "the intercept has no closed form"

@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import losses, penalties
-from ..._core.jit import compiled, is_registered, unwrapped
+from ..._core.jit import is_registered, unwrapped
 from ...linalg.chain_pieces import Pieces
 from ...linalg.matrices import WithIntercept
+from ...losses._generic import Piece
 from ...problem import Problem
 
 __all__ = [
     "Nodes",
     "has_missing",
     "in_balance",
+    "is_piecewise",
     "limits_of",
     "nodes_of",
     "pieces_of",
@@ -31,6 +33,7 @@ __all__ = [
 
 DESCENT = 1e-4  # the part of the model's descent that a step must achieve
 HALVINGS = 40  # of one step
+NO_KNOT = math.inf, 0.0, 0.0  # its place, and what it adds to a line
 
 
 class Nodes(NamedTuple):
@@ -74,7 +77,7 @@ def why_not(problem: Problem) -> str:
 
 def why_no_derivatives(problem: Problem) -> str:
     """Why the derivatives of a loss do not suffice; empty if it is piecewise quadratic, or has second derivatives."""
-    if is_registered(losses.pieces, problem.loss) or is_registered(losses.second, problem.loss):
+    if is_piecewise(problem.loss, problem.rows.y) or is_registered(losses.second, problem.loss):
         return ""
     return f"{type(unwrapped(problem.loss)).__name__} has no losses.second"
 
@@ -135,34 +138,42 @@ def search(
     return None
 
 
+def is_piecewise(loss: Any, y: np.ndarray) -> bool:
+    """Whether a loss is piecewise linear or quadratic."""
+    return bool(losses.pieces(loss, y[:0]))
+
+
 def pieces_of(nodes: Nodes, shift: float) -> Pieces:
-    """The derivatives of the losses in w."""
-    n = len(nodes.x)
-    pieces = Pieces(np.empty(n), np.empty(n), np.full((n, 2), math.inf), np.zeros((n, 2)), np.zeros((n, 2)))
-    write_pieces(nodes, shift, pieces)
-    return pieces
+    """The derivatives of the losses in w: ``rate x`` times those in ``z = x w + shift``, or in -z where x < 0."""
+    sign = np.where(nodes.x < 0.0, -1.0, 1.0) if (nodes.x < 0.0).any() else 1.0
+    x, shifts = sign * nodes.x, sign * shift
+    pull = nodes.rate * x
+    slope, level, knots = nodes.gamma.copy(), np.zeros(len(x)), []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for piece in losses.pieces(nodes.loss, nodes.y):
+            (rise, jump), *following = lines_of(piece, sign)
+            slope += pull * x * rise
+            level += pull * (rise * shifts + jump)
+            for place, rise, jump in following:
+                found = (place - shifts) / x, pull * x * rise, pull * (rise * shifts + jump)
+                is_knot = np.isfinite(place) & (pull != 0.0)
+                knots.append([np.where(is_knot, field, none) for field, none in zip(found, NO_KNOT, strict=True)])
+    fields: np.ndarray = np.array(knots)
+    fields = fields[np.isfinite(fields[:, 0]).any(axis=1)]
+    if (fields[1:, 0] < fields[:-1, 0]).any():
+        fields = np.take_along_axis(fields, np.argsort(fields[:, :1], axis=0, kind="stable"), axis=0)
+    return Pieces(slope, level, *np.ascontiguousarray(fields.transpose(1, 2, 0)))
 
 
-@compiled
-def write_pieces(nodes, shift, out):
-    """The derivative in w is ``rate x`` times that in ``z = x w + shift``; if x < 0, its knots are met in reverse."""
-    for i in range(len(nodes.x)):
-        out.slope[i], out.level[i] = nodes.gamma[i], 0.0
-        x, rate = nodes.x[i], nodes.rate[i]
-        if rate * x == 0.0:
-            continue
-        (a, b), one, other = losses.pieces(nodes.loss, nodes.y[i])
-        sign = 1.0 if x > 0.0 else -1.0
-        for j in range(2):
-            place, rise, jump = one if (j == 0) == (x > 0.0) else other
-            if place < math.inf:
-                if x < 0.0:
-                    a, b = a + rise, b + jump
-                out.place[i, j] = (place - shift) / x
-                out.rise[i, j] = sign * rate * x * x * rise
-                out.jump[i, j] = sign * rate * x * (rise * shift + jump)
-        out.slope[i] += rate * x * x * a
-        out.level[i] += rate * x * (a * shift + b)
+def lines_of(piece: Piece, sign: Any) -> tuple[Any, Any, Any]:
+    """The derivative of a piece in ``sign z``: its first line, and two knots with what each adds to it."""
+    low, high = (np.where(sign > 0.0, *ends) for ends in ((piece.low, -piece.high), (piece.high, -piece.low)))
+    kink, stiff = sign * piece.kink, np.where(np.equal(piece.flex, 0.0), 0.0, np.divide(1.0, piece.flex))
+    has_no_flat, is_bent = low == -math.inf, stiff > 0.0
+    first = np.where(has_no_flat, stiff, 0.0), np.where(has_no_flat, -stiff * kink, low)
+    one = kink + piece.flex * low, stiff, np.where(is_bent, -stiff * kink - low, high - low)
+    other = np.where(is_bent, kink + piece.flex * high, math.inf), -stiff, stiff * kink + high
+    return first, one, other
 
 
 def in_balance(nodes: Nodes, w: np.ndarray, pull: np.ndarray) -> np.ndarray:

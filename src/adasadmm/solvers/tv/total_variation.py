@@ -144,7 +144,6 @@ class TotalVariation(AllRowsSolver):
     """
 
     default_epochs: ClassVar[float] = 1000.0
-    fit_epochs: ClassVar[int] = 1000
 
     def check(self, problem: Problem) -> None:
         strategy = strategy_of(problem)
