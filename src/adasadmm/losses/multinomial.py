@@ -23,6 +23,7 @@ from ._generic import (
     targets,
     value,
     width,
+    xlogx,
     xlogx_of,
 )
 
@@ -104,7 +105,12 @@ def softmaxes(z):
 
 @second.register
 def second_of_multinomial(loss: Multinomial, z, y, out):
-    out[:] = seconds_of_multinomial(loss, z[None], y[None])[0]
+    p = np.empty(len(z))
+    softmax(z, p)
+    for a in range(len(p)):
+        for b in range(len(p)):
+            out[a, b] = -p[a] * p[b]
+        out[a, a] += p[a]
 
 
 @on_arrays(second_of_multinomial)
@@ -224,7 +230,10 @@ def envelopes(z, tau, y, u):
 
 @conjugate.register
 def multinomial_conjugate(loss: Multinomial, s, y):
-    return float(multinomial_conjugates(loss, s[None], y[None])[0])
+    total = 0.0
+    for c in range(len(s)):
+        total += xlogx(s[c] + y[c])
+    return total
 
 
 @on_arrays(multinomial_conjugate)
@@ -234,12 +243,29 @@ def multinomial_conjugates(loss, s, y):
 
 @domain.register
 def multinomial_domain(loss: Multinomial, s, y, out):
-    out[:] = multinomial_domains(loss, s[None], y[None])[0]
+    """``s + y`` lies in the simplex: the projection leaves out the classes that fall below 0 until none does."""
+    k = len(s)
+    kept, total = k, 0.0
+    for c in range(k):
+        out[c] = s[c] + y[c]
+        total += out[c]
+    shift = (total - 1.0) / kept
+    for _ in range(k):
+        number, total = 0, 0.0
+        for c in range(k):
+            if s[c] + y[c] > shift:
+                number += 1
+                total += s[c] + y[c]
+        shift = (total - 1.0) / number
+        if number == kept:
+            break
+        kept = number
+    for c in range(k):
+        out[c] = max(s[c] + y[c] - shift, 0.0) - y[c]
 
 
 @on_arrays(multinomial_domain)
 def multinomial_domains(loss, s, y):
-    """``s + y`` lies in the simplex: the projection leaves out the classes that fall below 0 until none does."""
     p = s + y
     kept = np.ones(p.shape, bool)
     for _ in range(p.shape[1]):
