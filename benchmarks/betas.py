@@ -15,7 +15,7 @@ from tuning import EPOCHS, SEEDS, problem_of, tell
 
 from adasadmm import AdaSADMM, Hinge, Problem, solve
 from adasadmm.linalg import quadratics
-from adasadmm.solvers import recipe
+from adasadmm.solvers.stochastic.run import recipe
 
 DATA = ("svmguide3", "splice", "mushrooms", "news20", "digits", "a9a")
 FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)

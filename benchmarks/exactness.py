@@ -20,9 +20,9 @@ import shapes_problems as shapes
 from sklearn.datasets import load_digits
 
 from adasadmm import graphs
+from adasadmm._solve import exact as _exact
 from adasadmm.datasets import PAPER, load
 from adasadmm.estimators import _fitting, _signals
-from adasadmm.paths import exact as _exact
 
 TOLERANCES = (1e-2, 1e-3, 1e-6)
 SHARP = 1e-9

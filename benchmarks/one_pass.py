@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import SGDClassifier
 
 from adasadmm import ALM, L1, AdaSADMM, Hinge, Problem, graphs, solve
-from adasadmm.linalg.matrices import WithIntercept, as_rows
+from adasadmm.rows.matrices import WithIntercept, as_rows
 
 ROWS, FEATURES = 400_000, 100
 SEEDS = (0, 1, 2)

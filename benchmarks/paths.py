@@ -42,10 +42,10 @@ from adasadmm import (
     path,
     solve,
 )
+from adasadmm.auto import choices
 from adasadmm.datasets import PAPER, load
-from adasadmm.paths.alpha_max import alpha_max
-from adasadmm.paths.choice import choices
 from adasadmm.registry import Tuning
+from adasadmm.regularization.alpha_max import alpha_max
 
 STRENGTHS, EPS = 50, 1e-3
 FOLDS, ALPHAS = 5, 20

@@ -30,7 +30,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from adasadmm import ADMM, GraphGuidedClassifierCV, Multinomial, Problem, Zero, solve
-from adasadmm.linalg.matrices import WithIntercept, as_rows
+from adasadmm.rows.matrices import WithIntercept, as_rows
 
 ROWS = 60_000
 LIMITS = {"lbfgs": (50, 150, 450), "saga": (5, 20, 60)}  # of the iterations; those of saga are passes over the rows

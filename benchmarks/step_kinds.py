@@ -14,7 +14,7 @@ import page
 from tuning import SEEDS, best_of_grid, objective, problem_of, tell
 
 from adasadmm import L1, SADMM, AdaSADMM, Full, Hinge, Problem, solve
-from adasadmm.linalg.matrices import plain, to_scipy
+from adasadmm.rows.matrices import plain, to_scipy
 
 SMALL = ("svmguide3", "digits")  # the grids of the exact step and of the full metric take their time
 KINDS: dict[str, Any] = {  # what the grid runs over, and its settings

@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from adasadmm import L1, AdaSADMM, Problem, graphs, solve
-from adasadmm.linalg.matrices import plain, to_scipy
 from adasadmm.paper.cells import prepare
 from adasadmm.paper.settings import GRID
+from adasadmm.rows.matrices import plain, to_scipy
 
 EPOCHS = 2
 SEEDS = range(5)

@@ -24,9 +24,9 @@ def uncertified(monkeypatch):
     """Without the compiler the certificate takes longer than the run, and tests of iterates do not need it."""
     from cases import INTERPRETED
 
-    from adasadmm.solvers.accurate import AccurateRun
-    from adasadmm.solvers.admm import BatchRun
-    from adasadmm.solvers.stochastic import StochasticRun
+    from adasadmm.solvers.admm.batch import BatchRun
+    from adasadmm.solvers.stochastic.accurate import AccurateRun
+    from adasadmm.solvers.stochastic.run import StochasticRun
 
     for run in (AccurateRun, BatchRun, StochasticRun) if INTERPRETED else ():
         monkeypatch.setattr(run, "certify", lambda run: NoCertificate())

@@ -14,7 +14,6 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from adasadmm.linalg.matrices import plain
 from adasadmm.losses import (
     EpsilonInsensitive,
     Gamma,
@@ -30,6 +29,7 @@ from adasadmm.losses import (
 )
 from adasadmm.penalties import L1, Box, ChainTV, ElasticNet, GroupL2, L2Ball, NonNegative, Simplex, Stack
 from adasadmm.problem import Problem
+from adasadmm.rows.matrices import plain
 
 TOLERANCE = 1e-9  # the references are as good as this, relative to the optimum: Clarabel is asked for a tenth of it
 

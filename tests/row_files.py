@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from adasadmm import L1, Hinge, Problem, graphs
-from adasadmm.linalg.matrices import plain
+from adasadmm.rows.matrices import plain
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 N, D, BLOCK = 600, 5, 128

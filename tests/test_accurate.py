@@ -27,9 +27,9 @@ from references import NAMES, TOLERANCE, reference
 from adasadmm import ASVRGADMM, L1, SPDHG, SVRGADMM, Hinge, Logistic, Problem, SquaredHinge, Status, losses, solve
 from adasadmm._core.jit import is_registered
 from adasadmm.certificates.scaling import scaling
-from adasadmm.linalg.matrices import WithIntercept, as_rows
+from adasadmm.rows.matrices import WithIntercept, as_rows
 from adasadmm.solvers import Batches, Point
-from adasadmm.solvers.recipe import accurate_batch_size
+from adasadmm.solvers.stochastic.recipe import accurate_batch_size
 
 pytestmark = pytest.mark.kernels
 

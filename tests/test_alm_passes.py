@@ -19,7 +19,7 @@ from adasadmm import (
     solve,
     sources,
 )
-from adasadmm.linalg import matrices
+from adasadmm.rows import matrices
 
 N, D = 600, 8
 RNG = np.random.default_rng(0)

@@ -21,7 +21,8 @@ from adasadmm import (
     solve,
 )
 from adasadmm.certificates import ascent, duality
-from adasadmm.solvers import Iterations, dual_start
+from adasadmm.solvers import Iterations
+from adasadmm.solvers.alm.alm import dual_start
 
 pytestmark = pytest.mark.kernels
 

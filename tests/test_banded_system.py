@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from adasadmm import graphs
 from adasadmm.linalg.banded_system import BandedSystem, bands_of
-from adasadmm.linalg.matrices import as_csr, as_rows
+from adasadmm.rows.matrices import as_csr, as_rows
 
 
 def system_of(X, A):

@@ -17,7 +17,7 @@ from counted import Counted
 
 from adasadmm import GraphGuidedClassifier, sources
 from adasadmm._core import files as _files
-from adasadmm.linalg.matrices import plain
+from adasadmm.rows.matrices import plain
 from adasadmm.sources import SourceError, SourceWarning, _store as store
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -26,9 +26,9 @@ from adasadmm import (
 )
 from adasadmm.linalg.chain import fused_chain
 from adasadmm.linalg.chain_path import expanded, pieces_along
-from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows, diagonal_of
 from adasadmm.linalg.paths import paths_of
-from adasadmm.paths.alpha_max import alpha_max
+from adasadmm.regularization.alpha_max import alpha_max
+from adasadmm.rows.matrices import WithIntercept, as_csr, as_rows, diagonal_of
 
 pytestmark = pytest.mark.kernels
 

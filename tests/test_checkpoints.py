@@ -39,7 +39,8 @@ from adasadmm import (
     sources,
 )
 from adasadmm.checkpoints import CheckpointError, Keeper
-from adasadmm.solvers import Iterations, stochastic
+from adasadmm.solvers import Iterations
+from adasadmm.solvers.stochastic.run import run as stochastic
 
 pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disc")
 

@@ -35,11 +35,12 @@ from adasadmm import (
     solve,
 )
 from adasadmm._solve import solve_quietly
+from adasadmm._solve.attempts import WINDOW, _stalls
+from adasadmm.auto import choices
 from adasadmm.estimators import _fitting
 from adasadmm.estimators._null_model import null_model, null_unless_better
-from adasadmm.paths.choice import WINDOW, _stalls, choices
 from adasadmm.registry import Tuning
-from adasadmm.solvers.alm import AugmentedLagrangianRun
+from adasadmm.solvers.alm.alm import AugmentedLagrangianRun
 
 RNG = np.random.default_rng(0)
 

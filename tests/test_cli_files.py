@@ -14,8 +14,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from adasadmm import GraphGuidedClassifier, sources
 from adasadmm.cli import main
-from adasadmm.linalg.matrices import plain
 from adasadmm.models import load_model, save_model
+from adasadmm.rows.matrices import plain
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -11,7 +11,7 @@ from scripts import FIT, run
 from adasadmm import ADMM, L1, AdaSADMM, Hinge, Problem, Squared, losses, metrics, penalties, solve
 from adasadmm._core.jit import compiled, generic
 from adasadmm.algorithm import algorithm1
-from adasadmm.solvers.admm import constraint_steps
+from adasadmm.solvers.admm.batch import constraint_steps
 
 pytestmark = [
     pytest.mark.compiled,

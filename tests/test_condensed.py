@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from adasadmm import IPM, L1, GraphGuidedRegressor, GraphGuidedRegressorCV, Hinge, Problem, Squared, graphs
 from adasadmm.certificates import certify
-from adasadmm.linalg.matrices import WithIntercept, as_rows
+from adasadmm.rows.matrices import WithIntercept, as_rows
 from adasadmm.sources.condensed import slopes_of_all
 
 N, D = 8000, 30

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 from adasadmm import L1, Quantile, TotalVariationDenoiser, TrendFilter, graphs, load_model, save_model
 from adasadmm.graphs.structures import grid_rows
-from adasadmm.linalg.matrices import to_scipy
 from adasadmm.registry import LOSSES
+from adasadmm.rows.matrices import to_scipy
 
 pytestmark = [pytest.mark.kernels, pytest.mark.compiled]  # too slow without the compiler
 

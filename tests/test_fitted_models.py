@@ -34,12 +34,12 @@ from adasadmm import (
     StructuredRegressorCV,
     TermsRegressorCV,
     TrendFilterCV,
+    auto as _choice,
     graphs,
     sources,
     terms,
 )
 from adasadmm.estimators import _fitting
-from adasadmm.paths import choice as _choice
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 

@@ -20,7 +20,7 @@ from adasadmm import (
     path,
     solve,
 )
-from adasadmm.paths.along import MoreRows
+from adasadmm.regularization.along import MoreRows
 
 N, D = 400, 12
 

@@ -8,7 +8,7 @@ from cases import INTERPRETED, METRICS, STEPS, assert_close
 
 from adasadmm import L1, AdaSADMM, Full, Hinge, L2Squared, Poisson, Problem, datasets, graphs, metrics, solve
 from adasadmm.linalg import dense
-from adasadmm.linalg.matrices import to_scipy
+from adasadmm.rows.matrices import to_scipy
 
 pytestmark = pytest.mark.kernels
 

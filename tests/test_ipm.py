@@ -36,7 +36,7 @@ from adasadmm import (
     solve,
 )
 from adasadmm.solvers import Iterations, Point
-from adasadmm.solvers.box_terms import loss_pieces, penalty_pieces, terms_of
+from adasadmm.solvers.ipm.box_terms import loss_pieces, penalty_pieces, terms_of
 
 pytestmark = pytest.mark.kernels
 

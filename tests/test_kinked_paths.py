@@ -21,12 +21,12 @@ from adasadmm import (
     path,
     solve,
 )
-from adasadmm.linalg.cluster_gram import KeptGram, SummedColumns, cluster_gram
-from adasadmm.linalg.last_products import UpdatedProduct
-from adasadmm.linalg.matrices import WithIntercept, as_rows
-from adasadmm.paths.alpha_max import alpha_max
-from adasadmm.paths.contracted import contracting
-from adasadmm.paths.signed import AT_ZERO, Edges, first_minimum
+from adasadmm.regularization.alpha_max import alpha_max
+from adasadmm.rows.last_products import UpdatedProduct
+from adasadmm.rows.matrices import WithIntercept, as_rows
+from adasadmm.solvers.active_set.cluster_gram import KeptGram, SummedColumns, cluster_gram
+from adasadmm.solvers.active_set.contracted import contracting
+from adasadmm.solvers.active_set.signed import AT_ZERO, Edges, first_minimum
 
 pytestmark = pytest.mark.kernels
 
@@ -155,7 +155,7 @@ def test_a_search_takes_no_other_solver(monkeypatch):
     X, y = data(Hinge(), n=1000)
     search = GraphGuidedClassifierCV("chain", alphas=8, cv=3, tol=1e-3)
     expected = search.fit(X, y).cv_results_["mean_test_score"]
-    monkeypatch.setattr(adasadmm.paths.along, "_solved", None)
+    monkeypatch.setattr(adasadmm.regularization.along, "_solved", None)
     np.testing.assert_array_equal(search.fit(X, y).cv_results_["mean_test_score"], expected)
     assert repr(search.solver_) == "ALM()"
     assert (search.dual_gap_path_ <= 1e-3).all()

@@ -14,6 +14,7 @@ import adasadmm
 SRC = pathlib.Path(adasadmm.__file__).parent
 LAYERS = [  # a file imports only from lines above its own, and from its own folder
     "_core",
+    "rows",
     "linalg",
     "losses penalties metrics stepsizes averages",
     "sources",
@@ -23,8 +24,9 @@ LAYERS = [  # a file imports only from lines above its own, and from its own fol
     "algorithm",
     "solvers",
     "registry checkpoints",
+    "auto",
     "_solve theory",
-    "paths distributed terms",
+    "regularization distributed terms",
     "estimators",
     "models datasets",
     "paper",

@@ -36,8 +36,8 @@ from adasadmm import (
     solvers,
     sources,
 )
-from adasadmm.linalg.matrices import WithIntercept, as_rows
 from adasadmm.losses import Multinomial
+from adasadmm.rows.matrices import WithIntercept, as_rows
 from adasadmm.solvers import certify, check_fits, slopes_at
 
 pytestmark = pytest.mark.kernels

@@ -33,7 +33,7 @@ from adasadmm import (
 )
 from adasadmm.estimators._network import blocks_of_nodes, differences_of_nodes, geometric_medians
 from adasadmm.linalg.block_systems import BlockSystem, block_starts
-from adasadmm.linalg.matrices import as_csr
+from adasadmm.rows.matrices import as_csr
 
 pytestmark = pytest.mark.kernels
 

@@ -28,7 +28,7 @@ from adasadmm import (
     graphs,
     solve,
 )
-from adasadmm.linalg import matrices
+from adasadmm.rows import matrices
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5))

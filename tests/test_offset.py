@@ -45,7 +45,7 @@ from adasadmm import (
     sources,
 )
 from adasadmm.cli import main
-from adasadmm.linalg.matrices import plain
+from adasadmm.rows.matrices import plain
 
 pytestmark = [pytest.mark.kernels, pytest.mark.compiled]
 

@@ -22,8 +22,8 @@ from adasadmm import (
     penalties,
     solve,
 )
-from adasadmm.linalg import matrices, products, selections
-from adasadmm.linalg.matrices import Repeated, WithIntercept, as_rows
+from adasadmm.rows import matrices, products, selections
+from adasadmm.rows.matrices import Repeated, WithIntercept, as_rows
 
 pytestmark = pytest.mark.kernels
 

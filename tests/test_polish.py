@@ -21,8 +21,8 @@ from adasadmm import (
 )
 from adasadmm.certificates import polish
 from adasadmm.certificates.contraction import contracted
-from adasadmm.linalg.matrices import WithIntercept
 from adasadmm.linalg.projections import nearest
+from adasadmm.rows.matrices import WithIntercept
 
 D = 12
 CHAIN = graphs.incidence(graphs.chain(D), d=D)

@@ -26,8 +26,8 @@ from adasadmm import (
 )
 from adasadmm.certificates import BestDual, certify, duality, trace
 from adasadmm.certificates.domains import bounds_of
-from adasadmm.linalg.matrices import as_rows
 from adasadmm.problem import DEPENDS_ON, DERIVED, INPUTS, Block
+from adasadmm.rows.matrices import as_rows
 
 N, D = 60, 4
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from adasadmm import L1, SADMM, AdaSADMM, Hinge, Problem, graphs, solve
 from adasadmm.linalg import quadratics
-from adasadmm.linalg.matrices import as_csr
+from adasadmm.rows.matrices import as_csr
 
 pytestmark = pytest.mark.kernels
 

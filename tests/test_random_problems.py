@@ -4,7 +4,7 @@ import pytest
 from random_problems import by_cvxpy, judged, random_case
 
 from adasadmm import ALM, Problem
-from adasadmm.paths.choice import choices
+from adasadmm.auto import choices
 from adasadmm.registry import Tuning
 
 pytestmark = [pytest.mark.kernels, pytest.mark.compiled]  # too slow without the compiler

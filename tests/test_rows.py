@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from adasadmm.linalg import products, rows
-from adasadmm.linalg.matrices import WithIntercept, as_rows, plain
+from adasadmm.rows import kernels as rows, products
+from adasadmm.rows.matrices import WithIntercept, as_rows, plain
 
 pytestmark = pytest.mark.kernels
 

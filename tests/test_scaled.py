@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from adasadmm import GraphGuidedClassifier, GraphGuidedRegressor, sources
-from adasadmm.linalg.matrices import plain
+from adasadmm.rows.matrices import plain
 
 N, D = 700, 5
 

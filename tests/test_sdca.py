@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from adasadmm import IPM, L1, SDCA, ChainTV, GraphGuidedClassifier, Hinge, Logistic, Problem, Squared, graphs, solve
 from adasadmm.certificates import duality
-from adasadmm.linalg.matrices import WithIntercept, as_rows
+from adasadmm.rows.matrices import WithIntercept, as_rows
 from adasadmm.solvers import Iterations, Point
 
 pytestmark = pytest.mark.kernels

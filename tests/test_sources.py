@@ -25,7 +25,7 @@ from adasadmm import (
     solve,
     sources,
 )
-from adasadmm.linalg.matrices import plain
+from adasadmm.rows.matrices import plain
 from adasadmm.sources import SourceError
 
 pytestmark = [pytest.mark.kernels, pytest.mark.compiled]  # too slow without the compiler

@@ -13,9 +13,9 @@ from adasadmm.linalg.banded_system import BandedSystem, bands_of
 from adasadmm.linalg.coupling import Groups
 from adasadmm.linalg.dense_systems import DenseSystem, RowSpace
 from adasadmm.linalg.joined import components
-from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows, plain, to_scipy
 from adasadmm.linalg.sparse_factor import GramFactor, gram_pattern
 from adasadmm.linalg.sparse_systems import Bordered, ConjugateGradients, EdgeSpace, SparseSystem
+from adasadmm.rows.matrices import WithIntercept, as_csr, as_rows, plain, to_scipy
 
 pytestmark = pytest.mark.kernels
 

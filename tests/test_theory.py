@@ -14,8 +14,8 @@ from references import reference
 
 from adasadmm import metrics, penalties, theory
 from adasadmm._solve import solve
-from adasadmm.linalg.matrices import to_scipy
 from adasadmm.metrics import Diagonal, Full
+from adasadmm.rows.matrices import to_scipy
 from adasadmm.solvers import SADMM, AdaSADMM
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler

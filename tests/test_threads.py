@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_info
 from adasadmm import ADMM, L1, GraphGuidedClassifier, Hinge, Problem, graphs, solve
 from adasadmm._core import threads as _threads
 from adasadmm._core.threads import one_blas_thread
-from adasadmm.linalg import products
-from adasadmm.linalg.matrices import WithIntercept, as_rows
+from adasadmm.rows import products
+from adasadmm.rows.matrices import WithIntercept, as_rows
 
 
 def blas_threads():

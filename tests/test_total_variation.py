@@ -30,8 +30,8 @@ from adasadmm import (
     solve,
 )
 from adasadmm.certificates import duality
-from adasadmm.linalg.matrices import WithIntercept, as_csr, as_rows
 from adasadmm.linalg.paths import families_of
+from adasadmm.rows.matrices import WithIntercept, as_csr, as_rows
 from adasadmm.solvers import Iterations
 
 pytestmark = [pytest.mark.kernels, pytest.mark.compiled]

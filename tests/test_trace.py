@@ -11,8 +11,8 @@ from adasadmm.certificates import duality
 from adasadmm.certificates.flow import Flow
 from adasadmm.certificates.intercept import balanced, only_intercept_is_free
 from adasadmm.certificates.repair import free_coordinates, repair
-from adasadmm.linalg import products
-from adasadmm.linalg.matrices import WithIntercept, as_rows
+from adasadmm.rows import products
+from adasadmm.rows.matrices import WithIntercept, as_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 5))

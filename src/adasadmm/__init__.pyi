@@ -56,7 +56,6 @@ from .losses import (
 )
 from .metrics import Diagonal as Diagonal, Full as Full, Identity as Identity
 from .models import load_model as load_model, save_model as save_model
-from .paths import path as path
 from .penalties import (
     L1 as L1,
     Box as Box,
@@ -71,6 +70,7 @@ from .penalties import (
     Zero as Zero,
 )
 from .problem import Problem as Problem
+from .regularization import path as path
 from .solvers import (
     ADMM as ADMM,
     ALM as ALM,

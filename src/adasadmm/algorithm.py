@@ -17,12 +17,12 @@ import numpy as np
 
 from . import averages, losses, metrics, penalties, stepsizes
 from ._core.jit import compiled, entry_or, generic, inlined, is_registered
-from .linalg import products
-from .linalg.matrices import differences
 from .linalg.quadratics import Separable
-from .linalg.rows import add_row, row_dot
 from .penalties.coupling import GeneralB, NegativeIdentity
 from .problem import Problem
+from .rows import products
+from .rows.kernels import add_row, row_dot
+from .rows.matrices import differences
 
 __all__ = [
     "Edgewise",

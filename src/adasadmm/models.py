@@ -49,7 +49,7 @@ MEMBER = "adasadmm.json"
 REBUILD_GROUPS = "adasadmm.penalties.norms.group_l2_from_fields"
 # A model may contain the records and estimators of these modules and folders. Creating one runs no code of the package.
 HOMES = (
-    *("losses", "penalties", "metrics", "linalg", "certificates", "solvers", "terms", "estimators"),
+    *("losses", "penalties", "metrics", "rows", "linalg", "certificates", "solvers", "terms", "estimators"),
     *("algorithm", "averages", "stepsizes"),
 )
 SPARSE = {sp.csr_array, sp.csc_array, sp.coo_array}  # the parameter ``graph`` may be one
@@ -387,7 +387,7 @@ def _own_classes() -> frozenset[type]:
     found: set[type] = {*RUNS, Trace}
     for home in HOMES:
         module = importlib.import_module(f".{home}", __package__)
-        inside = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}.")
+        inside = pkgutil.walk_packages(getattr(module, "__path__", ()), f"{module.__name__}.")
         for part in (module, *(importlib.import_module(name) for _, name, _ in inside)):
             own = (cls for cls in vars(part).values() if isinstance(cls, type) and _is_record(cls))
             found |= {cls for cls in own if cls.__module__.startswith(f"{__package__}.")}

@@ -39,13 +39,14 @@ from numpy.typing import ArrayLike
 from . import metrics, penalties
 from ._core.threads import one_blas_thread
 from .certificates.trace import Result
-from .linalg import products, quadratics
-from .linalg.matrices import as_vector
+from .linalg import quadratics
 from .penalties import SEPARABLE_SETS
 from .problem import Problem
+from .rows import products
+from .rows.matrices import as_vector
 from .solvers import Batches, Point, Solver
-from .solvers.recipe import recipe_of
-from .solvers.stochastic import StochasticRun
+from .solvers.stochastic.recipe import recipe_of
+from .solvers.stochastic.run import StochasticRun
 
 __all__ = ["Bounds", "bounds"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .. import losses
-from ..linalg import products
+from ..rows import products
 from ..solvers import Batches, Run, Work
 
 __all__ = ["Progress", "ProgressiveLoss", "SearchProgress"]

@@ -19,10 +19,10 @@ from ..certificates.objectives import Objectives
 from ..certificates.polish import fuse
 from ..certificates.trace import Certificate, Result, Status, Trace
 from ..checkpoints import Checkpoint, CheckpointError, Keeper, Moment, check_same_form, fingerprint
-from ..linalg.last_products import kept
-from ..linalg.matrices import equal
 from ..penalties import SEPARABLE_SETS
 from ..problem import Problem
+from ..rows.last_products import kept
+from ..rows.matrices import equal
 from ..solvers import ALM, Iterations, Point, Run, Solver, check_fits
 from .advice import complaint, gap_of
 from .drive import Callback, drive, epochs_of

@@ -17,10 +17,10 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import compiled, is_registered
-from ..linalg import matrices, products, selections
-from ..linalg.matrices import CSR
-from ..linalg.rows import add_weighted_row, row_dot, weighted_squares
 from ..problem import Block, Problem
+from ..rows import matrices, products, selections
+from ..rows.kernels import add_weighted_row, row_dot, weighted_squares
+from ..rows.matrices import CSR
 from .duality import slopes
 
 __all__ = ["Ascent", "ascend", "is_possible"]

@@ -14,9 +14,9 @@ import scipy.sparse as sp
 
 from .. import penalties
 from ..linalg.joined import clusters_of, null_space
-from ..linalg.matrices import WithIntercept, to_scipy
-from ..linalg.selections import combined_columns
 from ..problem import Problem
+from ..rows.matrices import WithIntercept, to_scipy
+from ..rows.selections import combined_columns
 from .trace import Result
 
 __all__ = ["Contraction", "contracted", "stands_alone_at_the_end"]

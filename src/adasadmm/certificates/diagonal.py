@@ -15,9 +15,9 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import is_registered
-from ..linalg.matrices import WithIntercept
-from ..linalg.products import largest_entry
 from ..problem import Problem
+from ..rows.matrices import WithIntercept
+from ..rows.products import largest_entry
 from .domains import ROUNDING
 
 __all__ = ["Values", "dual_value", "values"]

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import penalties
-from ..linalg.matrices import to_scipy
-from ..linalg.products import largest_entry, least_squares
+from ..linalg.projections import least_squares
 from ..problem import Problem
+from ..rows.matrices import to_scipy
+from ..rows.products import largest_entry
 
 __all__ = ["ROUNDING", "Bounds", "bounds_of", "inside", "into_domain", "largest_scale", "least"]
 

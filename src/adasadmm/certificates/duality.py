@@ -21,8 +21,8 @@ import numpy as np
 
 from .. import losses, penalties
 from .._core.jit import is_registered, unwrapped
-from ..linalg.matrices import is_streamed
 from ..problem import Problem
+from ..rows.matrices import is_streamed
 from . import diagonal
 from .domains import ROUNDING, Bounds, bounds_of, inside, into_domain, largest_scale, least
 from .intercept import balanced, constant_is_free, free_intercepts, only_intercept_is_free

@@ -11,9 +11,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ..linalg import products
-from ..linalg.matrices import CSR, Rows, to_scipy
 from ..linalg.sparse_factor import GramFactor, gram_pattern, is_graph
+from ..rows import products
+from ..rows.matrices import CSR, Rows, to_scipy
 
 __all__ = ["Flow", "flow_for"]
 

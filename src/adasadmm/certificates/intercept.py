@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from .. import losses
-from ..linalg import products
-from ..linalg.matrices import Repeated, WithIntercept
-from ..linalg.products import largest_entry
 from ..problem import Problem
+from ..rows import products
+from ..rows.matrices import Repeated, WithIntercept
+from ..rows.products import largest_entry
 from .domains import ROUNDING, Bounds
 from .vectors import slopes_in_balance
 

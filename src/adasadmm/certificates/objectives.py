@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg import matrices
 from ..problem import Problem
+from ..rows import matrices
 
 __all__ = ["Objectives"]
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from .. import penalties
 from ..linalg.joined import Clusters, clusters_of
-from ..linalg.matrices import to_scipy
 from ..linalg.projections import nearest
 from ..problem import Problem
+from ..rows.matrices import to_scipy
 from . import duality
 from .primal import feasible_point, primal_value
 from .trace import Result

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import penalties
-from ..linalg.matrices import to_scipy
-from ..linalg.products import largest_entry, least_squares
-from ..linalg.projections import nearest_inside
+from ..linalg.projections import least_squares, nearest_inside
 from ..problem import Problem
+from ..rows.matrices import to_scipy
+from ..rows.products import largest_entry
 
 __all__ = ["Primal", "feasible_point", "into_sets", "primal_value"]
 

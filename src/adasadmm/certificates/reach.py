@@ -21,11 +21,11 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from .. import penalties
-from ..linalg import products
-from ..linalg.matrices import CSR, Rows, is_streamed, plain, to_scipy
-from ..linalg.products import largest_entry
 from ..linalg.systems import system_for
 from ..problem import Problem
+from ..rows import products
+from ..rows.matrices import CSR, Rows, is_streamed, plain, to_scipy
+from ..rows.products import largest_entry
 from .domains import Bounds
 from .repair import Free, free_coordinates
 

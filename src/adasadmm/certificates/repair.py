@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..linalg import products, selections
-from ..linalg.matrices import CSR, Rows, as_csr, to_scipy
-from ..linalg.products import largest_entry
 from ..linalg.systems import System, system_for
 from ..problem import Problem
+from ..rows import products, selections
+from ..rows.matrices import CSR, Rows, as_csr, to_scipy
+from ..rows.products import largest_entry
 from .domains import ROUNDING, Bounds, into_domain
 from .flow import Flow, flow_for
 

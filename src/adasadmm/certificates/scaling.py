@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg.rows import measure_columns, weighted_squares
 from ..problem import Problem
+from ..rows.kernels import measure_columns, weighted_squares
 
 __all__ = ["Scaling", "scaling"]
 

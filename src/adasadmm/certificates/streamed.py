@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .. import losses
-from ..linalg import products, selections
 from ..problem import Block, Problem
+from ..rows import products, selections
 from ..sources._sums import Request, requested_losses
 from . import streamed_softmax
 from .domains import bounds_of, inside, into_domain, largest_scale

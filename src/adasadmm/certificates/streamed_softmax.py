@@ -14,9 +14,9 @@ import numpy as np
 
 from .. import losses
 from .._core.jit import unwrapped
-from ..linalg import products
-from ..linalg.matrices import Repeated, WithIntercept
 from ..problem import Block, Problem
+from ..rows import products
+from ..rows.matrices import Repeated, WithIntercept
 
 __all__ = ["Totals", "has_free_intercepts", "mixed", "totals_of"]
 

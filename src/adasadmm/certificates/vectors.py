@@ -11,9 +11,9 @@ import numpy as np
 
 from .. import losses
 from .._core.jit import is_registered
-from ..linalg import products, selections
-from ..linalg.matrices import Repeated
 from ..problem import Problem
+from ..rows import products, selections
+from ..rows.matrices import Repeated
 from .domains import ROUNDING
 
 __all__ = ["slopes_in_balance"]

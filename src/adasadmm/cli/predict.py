@@ -8,7 +8,7 @@ from typing import Any, TextIO
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..linalg.matrices import plain
+from ..rows.matrices import plain
 from ..sources import RawBlock
 from .common import CsvWriter, Wrong
 from .models import Fitted, last_step, scaled_rows

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from .. import losses
 from ..estimators import _predicting
 from ..estimators._fitting import as_loss
-from ..linalg.matrices import plain
+from ..rows.matrices import plain
 from ..sources import Faults, RawBlock, Source, SourceError
 from ..sources._svmlight import SvmlightSource
 from ..sources._text import chunks_of_lines

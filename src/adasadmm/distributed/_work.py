@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import matrices, selections
+from ..rows import matrices, selections
 from ..sources import Faults, RawBlock, Source
 from ..sources._calls import Remembered
 from ..sources._summary import Tally

@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from .._core.threads import Together
 from ..certificates.trace import Result
 from ..checkpoints import Checkpoint
-from ..linalg.matrices import Rows, as_rows
 from ..problem import Problem
 from ..registry import AVERAGES, SOLVERS
+from ..rows.matrices import Rows, as_rows
 from ..solvers import Run, Solver
 from ..sources import Source
 from . import _fitting

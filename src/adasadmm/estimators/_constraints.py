@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, linprog
 
-from ..linalg.matrices import as_csr, to_scipy
+from ..rows.matrices import as_csr, to_scipy
 
 __all__ = ["Limits", "limits_of"]
 

@@ -15,7 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import losses
 from .._core.threads import one_blas_thread
 from .._solve import solve_quietly
-from .._solve.advice import complaint
+from .._solve.advice import complaint, gap_of
+from .._solve.attempts import CONTINUED, Attempts
+from .._solve.exact import with_exact_structure
+from ..auto import Choice, candidates, is_auto
 from ..certificates import certify
 from ..certificates.domains import into_domain
 from ..certificates.duality import Dual, certificate
@@ -23,16 +26,14 @@ from ..certificates.polish import feasible
 from ..certificates.primal import primal_value
 from ..certificates.trace import Result, Snapshot, Trace
 from ..checkpoints import Checkpoint
-from ..linalg.matrices import Rows, WithIntercept
-from ..linalg.selections import combined_columns
 from ..losses import Multinomial
 from ..losses.offsets import without_level
-from ..paths.along import Effort, MoreRows, solutions
-from ..paths.choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
-from ..paths.exact import with_exact_structure
 from ..penalties import for_outputs
 from ..problem import Problem
 from ..registry import LOSSES, Tuning
+from ..regularization.along import Effort, MoreRows, solutions
+from ..rows.matrices import Rows, WithIntercept
+from ..rows.selections import combined_columns
 from ..solvers import Solver
 from ..sources import Source
 from ..sources.blocks import outputs_of

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..linalg.matrices import check_entries
+from ..rows.matrices import check_entries
 
 __all__ = ["named_faults", "rows_alone", "rows_and_labels", "rows_and_numbers", "rows_to_predict", "two_classes"]
 

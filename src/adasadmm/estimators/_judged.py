@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import matrices
-from ..paths.criteria import Criteria, criteria
-from ..paths.degrees import MOST, TooLarge
 from ..problem import Problem
+from ..regularization.criteria import Criteria, criteria
+from ..regularization.degrees import MOST, TooLarge
+from ..rows import matrices
 
 __all__ = ["Judged", "JudgedPath", "Judgement", "by_function"]
 

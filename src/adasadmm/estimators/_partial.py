@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from .._core.states import ModelError, check_like
 from .._solve import advance, begin
 from ..certificates.primal import into_sets
-from ..linalg.matrices import as_rows
 from ..problem import Problem
+from ..rows.matrices import as_rows
 from ..solvers import Batches, Run, Solver
-from ..solvers.rda_sadmm import DualAveragingRun
-from ..solvers.stochastic import StochasticRun
+from ..solvers.stochastic.rda_sadmm import DualAveragingRun
+from ..solvers.stochastic.run import StochasticRun
 from . import _fitting
 from ._base import LinearModel
 from ._structure import Structure, with_strength

@@ -17,10 +17,10 @@ from sklearn.utils.metaestimators import available_if
 
 from .._core.threads import one_blas_thread
 from ..checkpoints import Checkpoint
-from ..linalg.matrices import Rows, as_rows
-from ..paths.along import MoreRows, as_strengths
-from ..paths.alpha_max import alpha_max
 from ..problem import Problem
+from ..regularization.along import MoreRows, as_strengths
+from ..regularization.alpha_max import alpha_max
+from ..rows.matrices import Rows, as_rows
 from ..sources import Source
 from . import _fitting
 from ._base import LinearModel

@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .. import losses
 from .._core.jit import is_registered
-from ..linalg.matrices import as_vector, plain
+from ..rows.matrices import as_vector, plain
 from ..sources import Source, SourceError
 from ._types import FittedModel, RowsLike
 

@@ -7,14 +7,15 @@ import scipy.sparse as sp
 
 from .. import penalties
 from .._solve import solve_quietly
+from .._solve.attempts import Attempts
+from .._solve.exact import with_exact_structure
+from ..auto import choices
 from ..certificates.polish import feasible
 from ..linalg.joined import null_space
-from ..linalg.matrices import to_scipy
-from ..linalg.selections import combined_columns
-from ..paths.choice import Attempts, choices
-from ..paths.exact import with_exact_structure
 from ..problem import Problem
 from ..registry import Tuning
+from ..rows.matrices import to_scipy
+from ..rows.selections import combined_columns
 
 __all__ = ["refitted"]
 

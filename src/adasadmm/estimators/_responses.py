@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array, check_consistent_length
 
-from ..linalg.matrices import as_vector
+from ..rows.matrices import as_vector
 from ._gate import named_faults
 from ._types import PerRow
 

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from .. import distributed
 from .._core import machine
-from ..linalg.matrices import plain
-from ..paths.choice import is_auto
+from ..auto import is_auto
 from ..registry import SOLVERS, Tuning
+from ..rows.matrices import plain
 from ..sources import RawBlock, Source, SourceError
 from ._types import SolverLike, ValidRows
 

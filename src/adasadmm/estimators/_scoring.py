@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg.matrices import all_finite
+from ..rows.matrices import all_finite
 
 __all__ = ["accuracy", "r2"]
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from .. import losses
-from ..linalg.matrices import CSR, UNSIGNED, all_finite, index_type
 from ..losses import Gamma, NegativeBinomial, Poisson, Squared, Tweedie
 from ..losses.offsets import OF_RESIDUAL, level_of
+from ..rows.matrices import CSR, UNSIGNED, all_finite, index_type
 
 __all__ = [
     "Series",

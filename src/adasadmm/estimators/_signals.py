@@ -19,15 +19,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._solve import solve_quietly
-from .._solve.advice import complaint
+from .._solve.advice import complaint, gap_of
+from .._solve.attempts import CONTINUED, Attempts
+from .._solve.exact import with_exact_structure
+from ..auto import Choice, candidates, is_auto
 from ..certificates.duality import relative_gap
 from ..certificates.trace import Result, Status, Trace
 from ..losses import Logistic, has_log_link, width
-from ..paths.along import Effort, solutions
-from ..paths.choice import CONTINUED, Attempts, Choice, candidates, gap_of, is_auto
-from ..paths.exact import with_exact_structure
 from ..problem import Problem
 from ..registry import LOSSES, SOLVERS, Tuning
+from ..regularization.along import Effort, solutions
 from ..solvers import Solver
 from ._judged import Judged, Judgement
 from ._null_model import null_unless_better

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import losses
-from ..linalg import products
-from ..linalg.matrices import Rows, as_rows
+from ..rows import products
+from ..rows.matrices import Rows, as_rows
 from ..sources import RawBlock, Source
 from ..sources._base import OfTargets
 from ..sources._held_out import is_held_out

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.states import is_numbers
 from ..graphs.structures import grid_rows
-from ..linalg.matrices import CSR, to_scipy
 from ..penalties import L1
 from ..problem import Problem
+from ..rows.matrices import CSR, to_scipy
 from ._base import keep_parameters
 from ._fitted_state import from_scratch
 from ._fitting import as_scalar_loss

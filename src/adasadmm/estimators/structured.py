@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import graphs
-from ..linalg.matrices import as_csr, check_entries, to_scipy
 from ..penalties import L1, GroupL2
 from ..problem import Problem
+from ..rows.matrices import as_csr, check_entries, to_scipy
 from ..sources import Source
 from ._base import LinearModel, keep_parameters
 from ._classifier import LinearClassifier

@@ -15,10 +15,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import UNUSED
 
 from .._core.threads import one_blas_thread
-from ..paths.along import as_strengths
-from ..paths.alpha_max import alpha_max
-from ..paths.criteria import Criteria
 from ..problem import Problem
+from ..regularization.along import as_strengths
+from ..regularization.alpha_max import alpha_max
+from ..regularization.criteria import Criteria
 from ._base import keep_parameters
 from ._curves import places
 from ._fitted_state import from_scratch

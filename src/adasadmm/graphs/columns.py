@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..linalg.matrices import CSR, as_rows, as_vector, to_scipy
+from ..rows.matrices import CSR, as_rows, as_vector, to_scipy
 from ..sources import Source
 from .moments import moments
 

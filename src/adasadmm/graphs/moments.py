@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from .._core.threads import one_blas_thread
-from ..linalg import matrices, selections
+from ..rows import matrices, selections
 from ..sources import RawBlock, Source
 from ..sources._base import View
 

@@ -19,7 +19,7 @@ from tqdm.auto import tqdm
 
 from .._core.jit import compiled, inlined
 from .._core.threads import one_blas_thread, side_by_side
-from ..linalg.matrices import CSR, as_csr
+from ..rows.matrices import CSR, as_csr
 from .columns import ZERO, Columns, Data, Names, blocks, column_names, describe, isolated
 from .edges import Graph
 

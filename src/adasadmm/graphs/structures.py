@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..linalg.matrices import CSR, UNSIGNED, as_vector, index_type
+from ..rows.matrices import CSR, UNSIGNED, as_vector, index_type
 from .edges import check_length
 
 __all__ = ["LatentGroups", "difference", "difference_rows", "grid_rows", "latent_groups", "overlapping_groups", "trend"]

@@ -1,1 +1,1 @@
-"""Matrices of rows, row kernels, products, and the factorisations that the solvers need."""
+"""Factorisations and systems: Newton's, quadratics of the w-step, chains, cuts."""

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.linalg.lapack import dgbtrf, dgbtrs, dpbtrf, dpbtrs
 from scipy.sparse._sparsetools import csc_matvec, csr_matvec
 
-from . import products
-from .matrices import CSR
+from ..rows import products
+from ..rows.matrices import CSR
 from .system import System
 
 __all__ = ["BandedSystem", "Bands", "Saddle", "bands_of"]

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from .._core.jit import compiled
-from . import products
-from .matrices import CSR, to_scipy
+from ..rows import products
+from ..rows.matrices import CSR, to_scipy
 
 __all__ = ["BlockSystem", "block_starts", "entries_of_inverses"]
 

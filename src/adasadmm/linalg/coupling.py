@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .matrices import CSR, as_csr, to_scipy
+from ..rows.matrices import CSR, as_csr, to_scipy
 
 __all__ = ["NO_GROUPS", "Coupling", "Groups", "split"]
 

@@ -10,10 +10,10 @@ import scipy.linalg.blas
 import scipy.linalg.lapack
 
 from .._core.threads import side_by_side
-from . import products
+from ..rows import products
+from ..rows.matrices import CSR, Dense, dense_block
+from ..rows.selections import taken
 from .coupling import NO_GROUPS, Groups
-from .matrices import CSR, Dense, dense_block
-from .selections import taken
 from .sparse_factor import GramFactor, Pattern
 from .system import TOLERANCE, System
 

@@ -15,7 +15,7 @@ from scipy.sparse import csgraph
 from scipy.sparse._sparsetools import coo_tocsr
 
 from .._core.jit import compiled
-from .matrices import CSR, Dense, Rows, WithIntercept, plain
+from ..rows.matrices import CSR, Dense, Rows, WithIntercept, plain
 
 __all__ = ["Clusters", "clusters_of", "components", "connect", "ends_of", "joined", "null_space", "summed"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from .matrices import CSR, differences
+from ..rows.matrices import CSR, differences
 
 __all__ = ["Families", "Paths", "families_of", "paths_of"]
 

@@ -1,17 +1,22 @@
-"""The point nearest to a given one that satisfies linear equations or inequalities."""
+"""The point nearest to a given one that satisfies linear equations or inequalities, and sparse least squares."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+import scipy.sparse.linalg
 from scipy.linalg.lapack import dgbtrf, dgbtrs
 
-from .products import least_squares
+from ..rows.matrices import as_csr
+from ..rows.products import gram_diagonal, largest_entry
+from .sparse_factor import GramFactor, gram_pattern
 
-__all__ = ["nearest", "nearest_inside"]
+__all__ = ["least_squares", "nearest", "nearest_inside"]
 
 MOST_ENTRIES = 8  # of a row that counts as narrow
 MOST_NUMBERS = 10**7  # of the dense matrix of inequalities
+WEAK, ROUNDS, SOLVED = 1e-12, 10, 1e-9  # of least squares: ridge, steps of refinement, relative residual
+MOST_FILL = 2e7  # entries of its factor
 
 
 def nearest(A: sp.csr_array, b: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -89,3 +94,27 @@ def nearest_inside(C: sp.csr_array, lower: np.ndarray, upper: np.ndarray, w: np.
     for _ in range(2):  # the second pass removes the rounding errors of the first
         w = nearest(sp.csr_array(C[rows[binding]]), ends[binding], w)
     return w
+
+
+def least_squares(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray:
+    """The x of least norm that minimises ``|matrix x - rhs|``."""
+    found = _least_norm(matrix, rhs)
+    return scipy.sparse.linalg.lsqr(matrix, rhs, atol=0.0, btol=0.0, conlim=0.0)[0] if found is None else found
+
+
+def _least_norm(matrix: sp.csr_array, rhs: np.ndarray) -> np.ndarray | None:
+    """The x of least norm with ``matrix x = rhs``, from a sparse factor of ``matrix matrix'``; None if that fails."""
+    columns, x = as_csr(sp.csr_array(matrix.T), "matrix"), np.zeros(matrix.shape[1])
+    pattern = gram_pattern([columns], MOST_FILL)
+    if pattern is None:
+        return None
+    factor, weights = GramFactor([columns], pattern), np.ones(len(x))
+    factor.factor([weights], WEAK * gram_diagonal(columns, weights))
+    missing, best = rhs, largest_entry(rhs)
+    for _ in range(ROUNDS):
+        nearer = x + matrix.T @ factor.solve(missing)
+        missing = rhs - matrix @ nearer
+        if not largest_entry(missing) < best:
+            break
+        x, best = nearer, largest_entry(missing)
+    return x if best <= SOLVED * largest_entry(rhs) else None

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._core.jit import generic, inlined
+from ..rows.kernels import add_row, row_dot
+from ..rows.matrices import CSR, to_scipy
 from . import elimination
 from .elimination import Elimination
-from .matrices import CSR, to_scipy
-from .rows import add_row, row_dot
 
 __all__ = [
     "Eliminated",

@@ -21,8 +21,8 @@ import scipy.sparse.linalg
 
 from .._core.jit import compiled, inlined
 from .._core.threads import side_by_side
-from .matrices import CSR, to_scipy
-from .rows import entries
+from ..rows.kernels import entries
+from ..rows.matrices import CSR, to_scipy
 
 __all__ = ["GramFactor", "Pattern", "elimination_order", "gram_pattern", "is_graph", "pairs_of", "pattern_of"]
 

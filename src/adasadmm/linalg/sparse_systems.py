@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import products
+from ..rows import products
+from ..rows.matrices import CSR, Dense, WithIntercept, to_scipy
 from .coupling import NO_GROUPS, Coupling, Groups
 from .dense_systems import cholesky, cholesky_solve
-from .matrices import CSR, Dense, WithIntercept, to_scipy
 from .sparse_factor import GramFactor, Pattern
 from .system import System
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import products
+from ..rows import products
+from ..rows.matrices import CSR, Rows
 from .coupling import NO_GROUPS, Coupling, Groups
-from .matrices import CSR, Rows
 
 __all__ = ["TOLERANCE", "System"]
 

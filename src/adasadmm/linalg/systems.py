@@ -28,10 +28,22 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ..rows.matrices import (
+    CSR,
+    Dense,
+    Repeated,
+    Rows,
+    WithIntercept,
+    as_csr,
+    innermost,
+    is_streamed,
+    plain,
+    size,
+    to_scipy,
+)
 from .banded_system import BandedSystem, bands_of
 from .coupling import NO_GROUPS, Coupling, Groups, split
 from .dense_systems import DenseSystem, RowSpace
-from .matrices import CSR, Dense, Repeated, Rows, WithIntercept, as_csr, innermost, is_streamed, plain, size, to_scipy
 from .sparse_factor import Pattern, gram_pattern, is_graph, pairs_of
 from .sparse_systems import Bordered, ConjugateGradients, Downdated, EdgeSpace, SparseSystem
 from .system import System
@@ -78,7 +90,7 @@ def system_for(X: Rows, A: CSR, groups: Groups = NO_GROUPS) -> System:
     --------
     >>> import numpy as np
     >>> import scipy.sparse as sp
-    >>> from adasadmm.linalg.matrices import as_csr, as_rows
+    >>> from adasadmm.rows.matrices import as_csr, as_rows
     >>> from adasadmm.linalg.systems import system_for
     >>> X, A = as_rows(sp.eye_array(3)), as_csr([[1.0, -1.0, 0.0]], "A")
     >>> system = system_for(X, A)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core.jit import implementations, is_registered
-from ..linalg.matrices import as_part
+from ..rows.matrices import as_part
 from . import vector_gates
 from ._generic import check, conjugate, domain, prox, slope, value, width
 from .offsets import WithOffset

@@ -11,9 +11,9 @@ import numpy as np
 from .._core.threads import one_blas_thread
 from .._solve import solve_quietly
 from ..certificates.trace import Snapshot
-from ..linalg import matrices
 from ..metrics import Full
 from ..problem import Problem
+from ..rows import matrices
 from ..solvers import ADMM, OADMM, SADMM, AdaSADMM, Solver
 from .settings import POINTS_AN_EPOCH
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import matrices, products
 from ..linalg.banded_system import Bands, bands_of
-from ..linalg.last_products import LastProducts, LastTransposedProduct
-from ..linalg.matrices import CSR, to_scipy
 from ..linalg.paths import Families, Paths, families_of, paths_of
+from ..rows import matrices, products
+from ..rows.last_products import LastProducts, LastTransposedProduct
+from ..rows.matrices import CSR, to_scipy
 from ._generic import total_value
 from .coupling import v_step
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg.matrices import CSR, to_scipy
+from ..rows.matrices import CSR, to_scipy
 from .stack import Stack, linked, parts_of
 
 __all__ = ["GeneralB", "NegativeIdentity", "v_step"]

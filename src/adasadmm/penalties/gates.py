@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import penalties
 from .._core.jit import implementations, is_registered
-from ..linalg.matrices import as_part, as_vector
+from ..rows.matrices import as_part, as_vector
 from . import probes
 from ._generic import elementwise
 

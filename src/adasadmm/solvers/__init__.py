@@ -10,23 +10,23 @@ Examples
 """
 
 from ..certificates import certify
+from .admm.batch import ADMM as ADMM
+from .admm.consensus import ConsensusADMM as ConsensusADMM
+from .alm.alm import ALM as ALM
+from .alm.proximal_newton import ProximalNewton as ProximalNewton
+from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit, check_fits, fits  # noqa: F401
+from .ipm.banded import BandedIPM as BandedIPM
+from .ipm.ipm import IPM as IPM
+from .sdca import SDCA as SDCA
 
 # The built-in solvers.
-from .ada_sadmm import AdaSADMM as AdaSADMM
-from .admm import ADMM as ADMM
-from .alm import ALM as ALM
-from .banded_ipm import BandedIPM as BandedIPM
-from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit, check_fits, fits  # noqa: F401
-from .consensus_admm import ConsensusADMM as ConsensusADMM
-from .ipm import IPM as IPM
-from .oadmm import OADMM as OADMM
-from .proximal_newton import ProximalNewton as ProximalNewton
-from .rda_sadmm import RDASADMM as RDASADMM
-from .sadmm import SADMM as SADMM
-from .sdca import SDCA as SDCA
-from .spdhg import SPDHG as SPDHG
-from .stochastic import slopes_at
-from .svrg_admm import ASVRGADMM as ASVRGADMM, SVRGADMM as SVRGADMM
+from .stochastic.ada_sadmm import AdaSADMM as AdaSADMM
+from .stochastic.oadmm import OADMM as OADMM
+from .stochastic.rda_sadmm import RDASADMM as RDASADMM
+from .stochastic.run import slopes_at
+from .stochastic.sadmm import SADMM as SADMM
+from .stochastic.spdhg import SPDHG as SPDHG
+from .stochastic.svrg_admm import ASVRGADMM as ASVRGADMM, SVRGADMM as SVRGADMM
 from .tv.total_variation import TotalVariation as TotalVariation
 from .work import Batches, Iterations, Round, Work
 

@@ -14,8 +14,8 @@ import numpy as np
 from ..certificates import BestDual, certify, diagonal, duality
 from ..certificates.duality import Dual
 from ..certificates.trace import Certificate
-from ..linalg.last_products import frozen, kept
 from ..problem import Problem
+from ..rows.last_products import frozen, kept
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
 from .tv.nodes import in_balance, nodes_of
 from .work import Iterations, Work

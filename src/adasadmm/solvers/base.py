@@ -17,8 +17,8 @@ import numpy as np
 from .. import losses
 from .._core.jit import is_registered, unwrapped
 from ..certificates.trace import Certificate
-from ..linalg.matrices import all_finite
 from ..problem import Problem
+from ..rows.matrices import all_finite
 from .work import Work
 
 __all__ = [
@@ -33,10 +33,14 @@ __all__ = [
     "check_fits",
     "fits",
     "refuse",
+    "times_farther",
 ]
 
 NamedState = Mapping[str, np.ndarray | int | float]  # a saved run: each array and number under its name
 Slopes = Any  # an array for rows in memory, else a function of a block and of what the run remembers with it
+
+
+FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction says little
 
 
 class Point(NamedTuple):
@@ -292,6 +296,12 @@ class Run(ABC):
         It is called only if the solver ``narrows``.
         """
         return None
+
+
+def times_farther(alpha: float, before: float, last: float) -> float:
+    """The distance to the next strength, in units of that of the last two; 0 if a prediction would say little."""
+    times = (alpha - last) / (last - before) if last != before else 0.0
+    return times if 0.0 < times <= FARTHEST else 0.0
 
 
 def beyond(last: np.ndarray, before: np.ndarray, times: float) -> np.ndarray:

@@ -19,9 +19,9 @@ from .. import losses, penalties
 from .._core.jit import is_registered
 from ..certificates import duality
 from ..certificates.ascent import RowSide, move_slopes
-from ..linalg.matrices import WithIntercept
-from ..linalg.rows import weighted_squares
 from ..problem import Problem
+from ..rows.kernels import weighted_squares
+from ..rows.matrices import WithIntercept
 from .all_rows import AllRowsSolver, ExactRun, Method
 from .base import Point, Run, refuse
 from .tv.chain import Chain, chain_of

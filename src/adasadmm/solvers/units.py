@@ -13,9 +13,9 @@ import numpy as np
 
 from .. import losses
 from ..certificates import duality
-from ..linalg import products
-from ..linalg.matrices import to_scipy
 from ..problem import Problem
+from ..rows import products
+from ..rows.matrices import to_scipy
 
 __all__ = ["Units", "at_zero", "even_beta", "measured"]
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg.matrices import plain
-from ..linalg.selections import taken
+from ..rows.matrices import plain
+from ..rows.selections import taken
 from ..sources.blocks import Block
 
 __all__ = ["Batches", "Iterations", "Round", "Visit", "Work", "halves"]

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..linalg.matrices import check_entries
+from ..rows.matrices import check_entries
 from ._base import Settings, Source
 from ._faults import Faults, RawBlock, SourceError
 from ._gate import Matrix, check_block, resolve_block_rows

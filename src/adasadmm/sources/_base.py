@@ -13,8 +13,8 @@ from typing import Any, Concatenate, NamedTuple, Protocol, TypedDict, TypeVar
 import numpy as np
 
 from .._core.threads import ahead
-from ..linalg import matrices, selections
-from ..linalg.matrices import WithIntercept
+from ..rows import matrices, selections
+from ..rows.matrices import WithIntercept
 from ._calls import Memory, OnConvertedBlocks, OnSingleBlock, Remembered, Work
 from ._faults import Faults, RawBlock, SourceError, SourceWarning
 from ._observers import FIRST_ROWS, Head, Observer, first_rows

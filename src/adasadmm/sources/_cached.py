@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 from .._core.files import written_whole
-from ..linalg import matrices
+from ..rows import matrices
 from ._base import Source
 from ._faults import Faults, RawBlock, SourceChanged, SourceWarning
 from ._observers import Head

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..linalg.matrices import Dense, as_rows
+from ..rows.matrices import Dense, as_rows
 from ._arrow import Columns, check_kept, check_names, choose, pyarrow, to_raw_block
 from ._faults import BadRow, SourceError
 from ._gate import describe_bad_value, is_valid

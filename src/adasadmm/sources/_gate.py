@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..linalg.matrices import as_rows
+from ..rows.matrices import as_rows
 from ._faults import Faults, RawBlock, SourceError
 
 __all__ = ["Matrix", "check_block", "describe_bad_value", "is_valid", "resolve_block_rows"]

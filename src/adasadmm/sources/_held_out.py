@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..linalg import matrices, selections
+from ..rows import matrices, selections
 from ._base import ConvertedSource, Found, Source
 from ._calls import Memory, Remembered, Work
 from ._faults import Faults, RawBlock, SourceError

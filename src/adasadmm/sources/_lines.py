@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._core.jit import compiled, inlined
-from ..linalg.matrices import CSR
+from ..rows.matrices import CSR
 from ._decimals import EXACT, NOT_DECIDED, powers, to_bits
 
 __all__ = ["Lines", "parsed_lines"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..linalg import selections
+from ..rows import selections
 from ._calls import Remembered
 from ._faults import RawBlock
 

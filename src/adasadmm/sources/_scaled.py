@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import matrices
-from ..linalg.matrices import CSR, Dense
+from ..rows import matrices
+from ..rows.matrices import CSR, Dense
 from ._base import ConvertedSource, Source
 from ._faults import RawBlock
 from ._summary import Summary

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..linalg.matrices import CSR, UNSIGNED, Dense, all_finite
+from ..rows.matrices import CSR, UNSIGNED, Dense, all_finite
 from ._faults import RawBlock
 from ._gate import is_valid
 from ._summary import Summary

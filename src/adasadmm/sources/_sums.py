@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import losses
-from ..linalg import products
+from ..rows import products
 from ._summary import Summary
 from .blocks import Block
 

@@ -8,7 +8,7 @@ from typing import Unpack
 import numpy as np
 
 from .._core.jit import IS_COMPILED
-from ..linalg.matrices import as_rows
+from ..rows.matrices import as_rows
 from ._faults import BadRow
 from ._lines import parsed_lines
 from ._text import Parsed, TextSettings, TextSource

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple, Unpack
 import numpy as np
 
 from .._core.files import MOST_EXPANSION, most_unpacked
-from ..linalg.matrices import Rows
+from ..rows.matrices import Rows
 from ._base import Settings, Source
 from ._faults import Faults, RawBlock, SourceError
 from ._states import FileStates

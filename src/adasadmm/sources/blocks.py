@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import losses
-from ..linalg import selections
-from ..linalg.matrices import Repeated, Rows, Streamed, WithIntercept, as_rows, as_vector
 from ..losses.offsets import WithOffset
+from ..rows import selections
+from ..rows.matrices import Repeated, Rows, Streamed, WithIntercept, as_rows, as_vector
 from ._base import Source
 from ._calls import OnConvertedBlocks, OnSingleBlock, Remembered
 from ._faults import RawBlock, SourceChanged, SourceError

@@ -12,8 +12,8 @@ import scipy.linalg
 
 from .. import losses
 from .._core.threads import one_blas_thread
-from ..linalg import products
-from ..linalg.matrices import Dense, Repeated, is_streamed, size
+from ..rows import products
+from ..rows.matrices import Dense, Repeated, is_streamed, size
 from .blocks import Block
 
 __all__ = ["condensed", "slopes_of_all"]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import losses
-from ..linalg import matrices, products
-from ..linalg.last_products import LastProducts, LastTransposedProduct, kept
 from ..losses.offsets import WithOffset
+from ..rows import matrices, products
+from ..rows.last_products import LastProducts, LastTransposedProduct, kept
 from . import blocks
 from ._calls import Memory, OnConvertedBlocks, OnSingleBlock, Work
 from ._faults import RawBlock

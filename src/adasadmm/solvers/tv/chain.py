@@ -18,10 +18,10 @@ from ... import losses, penalties
 from ...linalg.chain import fused_chain
 from ...linalg.chain_path import expanded, pieces_along
 from ...linalg.chain_pieces import fused_pieces, pieces_multipliers
-from ...linalg.last_products import frozen
-from ...linalg.matrices import WithIntercept
 from ...linalg.paths import Paths
 from ...problem import Problem
+from ...rows.last_products import frozen
+from ...rows.matrices import WithIntercept
 from ..all_rows import SolvedAtOnce
 from ..base import Point
 from .nodes import (

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...linalg.matrices import differences
 from ...problem import Problem
+from ...rows.matrices import differences
 from . import ascent
 from .nodes import limits_of
 

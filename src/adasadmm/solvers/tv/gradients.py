@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 from ... import losses
-from ...linalg.matrices import WithIntercept
 from ...problem import Problem
+from ...rows.matrices import WithIntercept
 from ..all_rows import Method
 from ..base import Point
 from .ascent import Ascent, fused_clusters, model_value

@@ -11,9 +11,9 @@ import numpy as np
 from ... import losses, penalties
 from ..._core.jit import is_registered, unwrapped
 from ...linalg.chain_pieces import Pieces
-from ...linalg.matrices import WithIntercept
 from ...losses._generic import Piece
 from ...problem import Problem
+from ...rows.matrices import WithIntercept
 
 __all__ = [
     "Nodes",

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import losses, penalties
-from ...linalg.matrices import WithIntercept, to_scipy
 from ...problem import Problem
+from ...rows.matrices import WithIntercept, to_scipy
 from ..all_rows import Method
 from ..base import Point
 from .nodes import limits_of, nodes_of, quadratic

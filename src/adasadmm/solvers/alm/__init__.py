@@ -1,0 +1,1 @@
+"""The augmented Lagrangian method and the proximal Newton method."""

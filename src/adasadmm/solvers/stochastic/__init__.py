@@ -1,0 +1,1 @@
+"""The algorithms of the paper and their relatives: they read the rows in batches."""

@@ -1,0 +1,55 @@
+"""OADMM: online ADMM, which keeps the loss of a row instead of its tangent."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from ...problem import Problem
+from ..base import Point, Run, Solver
+from ..checks import check_eta, check_positive
+from .recipe import Recipe
+from .rounds import begin
+
+__all__ = ["OADMM"]
+
+
+@dataclasses.dataclass(frozen=True)
+class OADMM(Solver):
+    """Online ADMM: each iteration keeps the loss of one row instead of its tangent at w_t.
+
+    Parameters
+    ----------
+    eta : float or a step size of `adasadmm.stepsizes`
+        A number is a constant step size.
+    beta : float, default=1.0
+        The weight of the constraint.
+
+    References
+    ----------
+    Wang, Banerjee: Online Alternating Direction Method. ICML 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, OADMM, Problem, Squared, solve
+    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(10.0), A=[[1.0, -1.0]])
+    >>> solve(problem, OADMM(eta=0.1), epochs=1000).w_mean.round(1)
+    array([2., 2.])
+    """
+
+    eta: float | str | tuple
+    beta: float = 1.0
+
+    loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
+
+    def __post_init__(self) -> None:
+        check_eta(self.eta, ())
+        check_positive("beta", self.beta)
+
+    @property
+    def recipe(self) -> Recipe:
+        return Recipe(self.eta, self.beta, implicit=True)
+
+    def begin(self, problem: Problem, start: Point) -> Run:
+        return begin(self, self.recipe, problem, start)

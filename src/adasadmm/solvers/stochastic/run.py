@@ -1,0 +1,249 @@
+"""The run of Algorithm 1: the stochastic solvers begin one, or contain one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import averages, losses, metrics
+from ...algorithm import (
+    Edgewise,
+    Implicit,
+    Method,
+    Model,
+    State,
+    algorithm1,
+    first_state,
+    model_of,
+    next_gradient,
+    show_v,
+)
+from ...certificates import ascent, certify, duality
+from ...certificates.trace import Certificate
+from ...linalg import quadratics
+from ...problem import Problem
+from ...rows import products
+from ...sources.blocks import Block
+from ..base import Monitor, NamedState, Point, Run, Slopes, Solver
+from ..work import Batches, Work
+
+__all__ = ["StochasticRun", "slopes_at"]
+
+DUAL_PASSES = 2, 10  # least and most for a certificate; between them as many as the run made epochs
+
+
+class StochasticRun(Run):
+    """Algorithm 1 on one problem: a model (the problem without its rows), a method (the parts), and the iterates."""
+
+    model: Model
+
+    def __init__(self, problem: Problem, solver: Solver, method: Method, batch_size: int, start: Point) -> None:
+        self.problem, self.solver, self.model = problem, solver, model_of(problem)
+        self.method, self.batch_size = method, batch_size
+        self.iterates: State = first_state(problem, *start, self.beta)
+        self.w_first, self.theta_first, self.v_before = start.w.copy(), start.theta.copy(), start.v.copy()
+        self.travelled = np.zeros(problem.m)  # the change of theta over beta while beta had earlier values
+        self.certified: tuple[int, Certificate] | None = None
+        for work in _work_arrays(method):  # a file must not show what memory held before
+            work[:] = 0.0
+        self._run(problem.first_rows, np.empty(0, np.int64))  # compile outside the clock
+        if isinstance(self.model.B, Edgewise):
+            show_v(self.model, self.beta, copy.deepcopy(self.iterates))
+
+    # --- iterations --------------------------------------------------------------------------------------------------
+
+    def advance(self, work: Work) -> None:
+        """Run over rows of a block; v before the last iteration is kept for the dual residual."""
+        assert isinstance(work, Batches)
+        block, samples, _ = work
+        last = max(0, (len(samples) - 1) // self.batch_size * self.batch_size)
+        before = max(0, last - self.batch_size)
+        self._run(block, samples[:before])
+        self._run_with_v(block, samples[before:last])
+        self.v_before[:] = self.iterates.v
+        self._run_with_v(block, samples[last:])
+
+    def _run(self, block: Block, samples: np.ndarray) -> None:
+        algorithm1(self.model, self.method, block, self.iterates, samples, self.batch_size)
+
+    def _run_with_v(self, block: Block, batch: np.ndarray) -> None:
+        """One iteration, or none, after which v is known."""
+        theta = self.iterates.theta.copy()
+        self._run(block, batch)
+        if len(batch) and isinstance(self.model.B, Edgewise):
+            show_v(self.model, self.beta, self.iterates._replace(theta=theta))
+
+    def gradient(self, batch: np.ndarray) -> np.ndarray:
+        """The g_t that an iteration over this batch of the rows in memory would take."""
+        iterates = self.iterates._replace(g=self.iterates.g.copy())
+        next_gradient(self.model, self.method, self.problem.rows, iterates, batch)
+        return iterates.g
+
+    def is_finite(self) -> bool:
+        now = self.iterates
+        metric = (x for x in self.method.metric if isinstance(x, np.ndarray))  # an infinite one would freeze w silently
+        return all(np.isfinite(array).all() for array in (now.w, now.theta, now.w_sum, now.w_average, *metric))
+
+    # --- the point ---------------------------------------------------------------------------------------------------
+
+    @property
+    def iteration(self) -> int:
+        return int(self.iterates.t[0])
+
+    @property
+    def beta(self) -> float:
+        return float(self.method.beta)
+
+    @property
+    def point(self) -> Point:
+        return Point(self.iterates.w, self.iterates.v, self.iterates.theta)
+
+    @property
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._w_mean(), self._v_mean()
+
+    def _w_mean(self) -> np.ndarray:
+        return self.iterates.w_sum / self.iteration if self.iteration else self.iterates.w.copy()
+
+    def _v_mean(self) -> np.ndarray:
+        """With B = -I from ``v_{t+1} = A w_{t+1} - b + (theta_{t+1} - theta_t) / beta``: the loop keeps no v."""
+        if not self.iteration:
+            return self.iterates.v.copy()
+        if self.problem.B is not None:
+            return self.iterates.v_sum / self.iteration
+        w_sum = self.iterates.w_sum - self.w_first + self.iterates.w
+        travel = self.travelled + (self.iterates.theta - self.theta_first) / self.beta
+        return (self.problem.times_A(w_sum) + travel) / self.iteration - self.problem.b
+
+    @property
+    def answer(self) -> np.ndarray:
+        if isinstance(self.method.average, averages.Uniform):
+            return self._w_mean()
+        return (self.iterates.w if isinstance(self.method.average, averages.Last) else self.iterates.w_average).copy()
+
+    def monitor(self) -> Monitor:
+        turn = self.problem.times_B(self.iterates.v - self.v_before)
+        residual = self.beta * float(np.linalg.norm(self.problem.times_A_transposed(turn)))
+        return Monitor(self.iteration, float(self.iterates.eta[0]), residual)
+
+    # --- the certificate ---------------------------------------------------------------------------------------------
+
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        """The slopes at the average, and the last theta."""
+        return slopes_at(self.problem, self.answer), self.iterates.theta.copy()
+
+    def certify(self) -> Certificate:
+        """The certificate of the average; in memory a few passes of dual coordinate ascent improve the dual point."""
+        if self.problem.source is None:
+            return self._certify_in_memory()
+        if self.certified is None or self.certified[0] != self.iteration:  # each costs passes over the files
+            slopes, theta = self.dual_point()
+            found = certify(self.problem, self.answer, self._v_mean(), slopes, theta)
+            self.certified = self.iteration, found
+        return self.certified[1]
+
+    def _certify_in_memory(self) -> Certificate:
+        problem, w, v = self.problem, self.answer, self._v_mean()
+        s: Any  # an array: the rows are in memory
+        s, theta = self.dual_point()
+        found = certify(problem, w, v, s, theta)
+        if ascent.is_possible(problem):
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                ascent.ascend(problem, w, s, theta, int(np.clip(self.done / problem.terms, *DUAL_PASSES)))
+            if np.isfinite(s).all() and np.isfinite(theta).all():
+                found = max(found, certify(problem, w, v, s, theta), key=lambda one: one.dual)
+        return found
+
+    # --- the state by name -------------------------------------------------------------------------------------------
+
+    def arrays(self) -> Iterator[tuple[str, np.ndarray]]:
+        """All arrays that change, with their names: those of the iterates, and those of each part after its name."""
+        yield from self.iterates._asdict().items()
+        yield from (("v_before", self.v_before), ("w_first", self.w_first), ("theta_first", self.theta_first))
+        yield "travelled", self.travelled
+        for part in ("subgradient", "metric", "step", "average"):
+            for name, value in getattr(self.method, part)._asdict().items():
+                if isinstance(value, np.ndarray):
+                    yield f"{part}.{name}", value
+        yield from ((f"Q.{name}", array) for name, array in quadratics.changing(self.method.Q).items())
+
+    def state(self) -> NamedState:
+        return {name: array.copy() for name, array in self.arrays()}
+
+    def restore(self, state: NamedState) -> None:
+        for name, array in self.arrays():
+            array[...] = state[name]
+        self.check_indices()
+
+    def check_indices(self) -> None:
+        """Raise ``ValueError`` if a metric that came from a file would write its next gradient outside its array."""
+        metric: Any = self.method.metric
+        if isinstance(metric, metrics.ROOTS) and not 0 <= metric.counts[0] < len(metric.waiting):
+            raise ValueError(
+                f"the metric has {metric.counts[0]} gradients that wait, and space for {len(metric.waiting)}"
+            )
+
+    def fork(self, problem: Problem | None) -> StochasticRun:
+        fork = self.copied()
+        fork.certified = None
+        if problem is None:
+            fork.problem = fork.model = None  # type: ignore[assignment]
+        else:
+            fork.problem, fork.model = problem, model_of(problem)
+        return fork
+
+    def copied(self) -> StochasticRun:
+        """A copy with arrays of its own."""
+        fork = copy.copy(self)
+        fork.iterates = copy.deepcopy(self.iterates)
+        fork.method = self.method._replace(
+            subgradient=copy.deepcopy(self.method.subgradient),
+            metric=copy.deepcopy(self.method.metric),
+            step=copy.deepcopy(self.method.step),
+            average=copy.deepcopy(self.method.average),
+            Q=quadratics.fork(self.method.Q),
+        )
+        for name in ("v_before", "w_first", "theta_first", "travelled"):
+            setattr(fork, name, getattr(self, name).copy())
+        return fork
+
+
+def _work_arrays(method: Method) -> list[np.ndarray]:
+    """The arrays of a method that begin without values."""
+    found = [method.subgradient.along] if isinstance(method.subgradient, Implicit) else []
+    if isinstance(method.Q, quadratics.Eliminated):
+        found += [method.Q.factor.D, method.Q.factor.L, method.Q.factor.x]
+    return found
+
+
+def slopes_at(problem: Problem, w: np.ndarray) -> Slopes:
+    """The slope of each row's loss at w: an array for rows in memory, else a function of a block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, Problem, Squared
+    >>> from adasadmm.solvers import slopes_at
+    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(0.1), A=[[1.0, -1.0]])
+    >>> slopes_at(problem, np.array([1.0, 1.0]))
+    array([ 0., -2.])
+    """
+    if problem.source is None:
+        return duality.slopes(problem, problem.predictions(w))
+    return SlopesAt(problem.loss, w)
+
+
+class SlopesAt(NamedTuple):
+    """The slope of each row's loss at w, for a block of rows."""
+
+    loss: tuple
+    w: np.ndarray
+
+    def __call__(self, block: Block, remembered: dict[str, Any]) -> np.ndarray:
+        z, s = np.empty((2, len(block.y)))
+        products.product(block.X, self.w, z)
+        losses.all_slopes(self.loss, z, block.y, s)
+        return s
