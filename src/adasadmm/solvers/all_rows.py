@@ -42,6 +42,8 @@ class Method:
         The slopes of the losses, if the method knows them.
     ended : bool
         Another iteration would change nothing.
+    numbers : tuple of str
+        The attributes that are numbers and on which further iterations depend.
     """
 
     w: np.ndarray
@@ -49,13 +51,14 @@ class Method:
     theta: np.ndarray
     s: np.ndarray | None = None
     ended: bool = False
+    numbers: ClassVar[tuple[str, ...]] = ()
 
     def advance(self) -> None:
         """One iteration."""
         raise NotImplementedError
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything but w, v and theta that further iterations depend on; the arrays themselves."""
+        """The arrays, besides w, v and theta, on which further iterations depend; not copies."""
         return {}
 
     def thaw(self) -> None:
@@ -130,13 +133,16 @@ class AllRowsRun(Run):
         return {**self.point._asdict(), **self.method.state()}
 
     def state(self) -> NamedState:
-        numbers = {"iteration": self.iteration, "best_dual": self.best_dual.best}
+        numbers = {name: getattr(self.method, name) for name in self.method.numbers}
+        numbers |= {"iteration": self.iteration, "best_dual": self.best_dual.best}
         return {name: kept(array) for name, array in self._arrays().items()} | numbers
 
     def restore(self, state: NamedState) -> None:
         self.method.thaw()
         for name, array in self._arrays().items():
             array[...] = state[name]
+        for name in self.method.numbers:
+            setattr(self.method, name, state[name])
         self.iteration, self.best_dual.best = int(state["iteration"]), float(state["best_dual"])
         self.best_dual.forget()
 
