@@ -126,12 +126,14 @@ class QuadraticModel:
 class ProximalNewtonMethod(Method):
     """The iterates, the curvature h of the rows in H, and beta."""
 
+    numbers: ClassVar[tuple[str, ...]] = ("beta", "shortened")
+
     def __init__(self, problem: Problem, start: Point) -> None:
         self.problem = problem
         self.w, self.v, self.theta = (array.copy() for array in start)
         k = losses.width(problem.loss)
         self.h = np.zeros(problem.n) if k == 1 else np.zeros((problem.terms, k, k))
-        self.numbers = np.zeros(2)  # beta, and whether the last step was shortened
+        self.beta, self.shortened = 0.0, False  # no beta yet; whether the last step was shortened
         self.model: QuadraticModel | None = None
         self.even = 1.0  # the beta with which the model and the constraint have equal curvature
         self.z: np.ndarray | None = None  # X w and the mean loss there, if they are known
@@ -143,7 +145,7 @@ class ProximalNewtonMethod(Method):
         self.group = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
 
     def state(self) -> dict[str, np.ndarray]:
-        return {"h": self.h, "numbers": self.numbers}
+        return {"h": self.h}
 
     def advance(self) -> None:
         """One iteration: the model at w, its minimum, and a step there that lowers the objective."""
@@ -165,7 +167,7 @@ class ProximalNewtonMethod(Method):
         Xp = np.empty(n)
         products.product(problem.rows.X, move, Xp)
         length = 1.0 if self.is_quadratic else self._length(z, move, Xp)
-        self.numbers[1] = length < 1.0
+        self.shortened = length < 1.0
         self.w += length * move
         if self.is_quadratic:
             problem.last_products.remember(self.w, z + Xp)
@@ -181,7 +183,7 @@ class ProximalNewtonMethod(Method):
     def _update_model(self, seconds: np.ndarray) -> None:
         """Form H again if the curvature of the rows has changed, or the last model led too far."""
         total = float(np.sum(self.h))
-        changed = float(np.sum(np.abs(seconds - self.h))) > CHANGED * total or self.numbers[1] > 0.0
+        changed = float(np.sum(np.abs(seconds - self.h))) > CHANGED * total or self.shortened
         if self.model is None or changed or total == 0.0:
             if changed or total == 0.0:
                 self.h = seconds
@@ -213,8 +215,8 @@ class ProximalNewtonMethod(Method):
     def _minimise(self, gradient: np.ndarray) -> np.ndarray:
         """The minimiser of the model with the penalty; sets v, theta and beta."""
         search = Search(self, gradient)
-        if self.numbers[0] == 0.0:
-            self.numbers[0] = self._first_beta()
+        if self.beta == 0.0:
+            self.beta = self._first_beta()
         before, even = search.value(), self.even
         for _ in range(MOST_ROUNDS):
             steps = search.descend()
@@ -224,7 +226,7 @@ class ProximalNewtonMethod(Method):
             if not np.isfinite(error) or error <= max(INNER * decrease, ROUNDING * abs(before)):
                 break
             growth = next(factor for most, factor in GROWTH if steps <= most)
-            self.numbers[0] = min(max(self.numbers[0] * growth, LEAST_BETA * even), MOST_BETA * even)
+            self.beta = min(max(self.beta * growth, LEAST_BETA * even), MOST_BETA * even)
             search.allowed = 0.1 * max(INNER * decrease, 0.1 * search.infeasibility())
         return search.w
 
@@ -272,7 +274,7 @@ class Search:
 
     def constraint(self, Aw: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The argument of the prox, the best v, and the theta after it."""
-        beta = self.method.numbers[0]
+        beta = self.method.beta
         x = Aw - self.method.theta / beta
         return x, *self.method.envelope.prox(x, beta)
 
@@ -280,7 +282,7 @@ class Search:
         """Newton steps until the gradient costs little; returns their number."""
         method, problem, model = self.method, self.problem, self.method.model
         assert model is not None
-        diagonal, beta = model.diagonal + model.ridge, float(method.numbers[0])
+        diagonal, beta = model.diagonal + model.ridge, method.beta
         for step in range(MOST_STEPS):
             x, self.v, self.theta = self.constraint(self.Aw)
             smooth = self.gradient + self.turn + problem.gamma * self.w
@@ -333,7 +335,7 @@ class ProximalNewtonRun(AllRowsRun):
         if problem.system is self.problem.system and np.array_equal(problem.gamma, self.problem.gamma):
             other.model, other.even = copy.copy(one.model), one.even
         if problem is not self.problem:
-            other.numbers = one.numbers * (LOOSER, 1.0)
+            other.beta, other.shortened = LOOSER * one.beta, one.shortened
             other.theta[:] = into_domain(problem, other.theta)
         return fork
 
