@@ -36,7 +36,7 @@ $(LOWEST)/ready: pyproject.toml tests/lowest.py
 	test -d $(LOWEST) || $(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python tests/lowest.py > $(LOWEST)/constraints.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint $(LOWEST)/constraints.txt --editable ".[cli,report,data,cases,dask,arrow,models,dev]"
+	  --constraint $(LOWEST)/constraints.txt --editable ".[cli,report,data,dask,arrow,models,dev]"
 	touch $@
 
 # Known vulnerabilities of the installed packages; prints a message if no index of them can be reached.
@@ -53,7 +53,7 @@ bench: $(VENV)/bench
 # The case studies: figures and pictures into docs/cases/results, and figures into the pages. They need the data of
 # docs/datasets.md. One of them: make cases CASES=case_rent
 cases: $(VENV)/bench
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cases,peers]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[peers]"
 	set -e; for case in $(CASES); do $(BIN)/python examples/$$case.py --store; done
 	$(BIN)/python docs/_ext/results.py
 

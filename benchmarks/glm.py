@@ -3,7 +3,7 @@
     ADASADMM_CASES=... python benchmarks/glm.py            # writes its table into docs/benchmarks.md
     ADASADMM_CASES=... python benchmarks/glm.py --print
 
-The data are the Belgian motor insurance policies (`datasets.fetch_case("insurance")`). The logarithm of the exposure
+The data are the Belgian motor insurance policies (the case study "insurance"). The logarithm of the exposure
 is the offset. The columns are the levels of age, bonus-malus, power, age of the car and postcode, and of coverage, sex,
 fuel, use and fleet without their first level. The ridge models have the same objective, so that the deviance says
 whether they have the same optimum. glum is run with a sparse matrix and with categorical columns, and each with as many
@@ -24,7 +24,6 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from adasadmm import GraphGuidedRegressor
-from adasadmm.datasets import fetch_case
 
 FACTORS = ("coverage", "sex", "fuel", "use", "fleet")  # without their first level
 LEVELS = ("ageph", "bm", "power", "agec", "postcode")
@@ -43,7 +42,7 @@ class Policies(NamedTuple):
 
 
 def policies() -> Policies:
-    table = fetch_case("insurance").tables["policies"]
+    table = page.case("insurance").tables["policies"]
     blocks, columns, first, edges, width = [], [], {}, [], 0
     for name in (*FACTORS, *LEVELS):
         column = table[name].astype("category").cat

@@ -4,7 +4,7 @@ The first task is that of glum's tutorial on regularisation: predict zip code 98
 dearest houses, with a gamma loss. There the strength was read off the test rows; here it is chosen by leaving out, in
 the same way, twenty other zip codes in turn: for terms with absolute and with squared differences along the borders,
 and for glum's squared differences of standardised columns. The second task has the default weights and no strengths of
-terms. The data are those of `adasadmm.datasets.fetch_case("housing")`.
+terms. The data are those of the case study "housing".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import page
 from sklearn.model_selection import KFold
 
-from adasadmm import IPM, TermsRegressor, datasets, terms
+from adasadmm import IPM, TermsRegressor, terms
 
 TEST_ZIP, DEAREST, LEFT_OUT = 98022, 15, 20
 STRENGTHS = {
@@ -166,7 +166,7 @@ def _error(train: Any, test: Any, edges: list, on_map: bool, alpha: float) -> tu
 
 
 def text() -> str:
-    case = datasets.fetch_case("housing")
+    case = page.case("housing")
     parts = {"tutorial": tutorial_task, "log": log_prices}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

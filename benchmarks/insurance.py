@@ -5,7 +5,7 @@ The model is the natural one with all defaults: a term for each column, no stren
 weights themselves were chosen among eight kinds on the Munich rents, on King County's houses and on a quarter of the
 rows of folds 3 to 6, drawn at random; no test fold was used as such. A second line has strengths of the terms that were
 found by some sixty trials which looked at folds 1 and 2. The data are those of
-`adasadmm.datasets.fetch_case("insurance")`.
+the case study "insurance".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from adasadmm import TermsRegressor, TermsRegressorCV, datasets, terms
+from adasadmm import TermsRegressor, TermsRegressorCV, terms
 
 FOLDS = range(1, 7)
 STRENGTHS, LEAST = 30, 3e-3  # of the path, whose last alpha is this part of the first
@@ -170,7 +170,7 @@ def by_boosting(train: Any, inner: int, test: Any) -> Outcome:
 
 
 def text() -> str:
-    policies = datasets.fetch_case("insurance").tables["policies"]
+    policies = page.case("insurance").tables["policies"]
     degree = np.cos(np.radians(50.5))  # of longitude in Belgium, in degrees of latitude
     policies = policies.assign(east=policies["long"] * degree)
     methods = {"terms": by_terms, "tuned": by_tuned_terms, "ridge": by_glum, "boosting": by_boosting}

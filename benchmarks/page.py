@@ -1,4 +1,4 @@
-"""Markdown tables, their insertion into the docs, and packages to compare with that may be missing."""
+"""Markdown tables, their insertion into the docs, the data of case studies, and packages that may be missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 NOT_INSTALLED = "not installed"
 PEERS = ("cvxpy", "glum", "nibabel", "nilearn", "statsmodels")
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -43,6 +44,14 @@ def attempted(compute: Callable[..., Any], *arguments: Any) -> Any:
             raise
         print(f"{package} is {NOT_INSTALLED}: pip install 'adasadmm[bench,peers]'", file=sys.stderr, flush=True)
         return NOT_INSTALLED
+
+
+def case(name: str) -> Any:
+    """The tables of a case study, with their origin: see `fetch_case` of examples/casedata.py."""
+    sys.path.append(str(ROOT / "examples"))
+    from casedata import fetch_case
+
+    return fetch_case(name)
 
 
 def named() -> list[str]:

@@ -3,7 +3,7 @@
 The task is that of Hallac, Leskovec and Boyd (Network Lasso, KDD 2015), whose split was random and is not known; here
 it is done for ten splits into 785 and 200 houses. Each training house is a node with its own coefficients of bedrooms,
 bathrooms and area and its own intercept, connected with its nearest neighbours. The strengths of all methods are chosen
-on three inner splits of the training houses. Data: `adasadmm.datasets.fetch_case("sacramento")`.
+on three inner splits of the training houses. Data: those of the case study "sacramento".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
-from adasadmm import NetworkLassoRegressor, datasets
+from adasadmm import NetworkLassoRegressor
 
 SPLITS, INNER, INNER_TEST = 10, 3, 157
 FEATURES = ["beds_norm", "baths_norm", "sq__ft_norm"]
@@ -46,7 +46,7 @@ Method = Callable[[Houses, Houses], np.ndarray]
 
 def read() -> tuple[Houses, list[np.ndarray]]:
     """All houses, and the test rows of each split."""
-    sales = datasets.fetch_case("sacramento").tables["sales"]
+    sales = page.case("sacramento").tables["sales"]
     latitude, longitude = (sales[name].astype(float).to_numpy() for name in ("latitude", "longitude"))
     place = MILES * np.column_stack([longitude * np.cos(np.radians(latitude.mean())), latitude])
     X = sales[FEATURES].astype(float).to_numpy()

@@ -59,7 +59,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_.*\.py",
     "within_subsection_order": "gallery.place",
     # plot_communities takes minutes: its figures are in estimators.md. Case studies need data: make cases runs them.
-    "ignore_pattern": r"plot_communities\.py|case_\w+\.py|casebook\.py",
+    "ignore_pattern": r"plot_communities\.py|case_\w+\.py|casebook\.py|casedata\.py|catalogue\.py",
     "reset_modules": ("gallery.clean_pictures",),
     "reset_modules_order": "before",
     "capture_repr": ("_repr_html_", "__repr__"),
@@ -96,7 +96,7 @@ html_theme_options = {
 }
 
 
-OWN_PAGES = (adasadmm.solvers.Solver, adasadmm.solvers.Run, adasadmm.datasets.fetch_case)  # listed in api.rst
+OWN_PAGES = (adasadmm.solvers.Solver, adasadmm.solvers.Run)  # listed in api.rst
 
 
 def skip_what_has_its_own_page(app, what, name, obj, skip, options):

@@ -1,6 +1,6 @@
 """Shared by the case studies: the command line, the table that they print, and the figures that they store.
 
-A case study is a script ``case_NAME.py`` with a function that takes the tables of `datasets.fetch_case` and returns an
+A case study is a script ``case_NAME.py`` with a function that takes what `casedata.fetch_case` returns and returns an
 `Outcome`. It ends with ``casebook.main("NAME", study)`` and is run by
 
 .. code-block:: console
@@ -26,8 +26,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import casedata
+
 import adasadmm
-from adasadmm import datasets
+from adasadmm.datasets import DatasetError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +61,7 @@ class Outcome:
     figures: dict[str, Figure] = field(default_factory=dict)
 
 
-def main(name: str, study: Callable[[datasets.Case], Outcome]) -> None:
+def main(name: str, study: Callable[[casedata.Case], Outcome]) -> None:
     """Run a case study from the command line."""
     parser = argparse.ArgumentParser(
         description=(sys.modules[study.__module__].__doc__ or name).strip().splitlines()[0]
@@ -68,8 +70,8 @@ def main(name: str, study: Callable[[datasets.Case], Outcome]) -> None:
     parser.add_argument("--store", action="store_true", help="write figures and pictures to docs/cases/results")
     options = parser.parse_args()
     try:
-        case = datasets.fetch_case(name)
-    except (datasets.DatasetError, ImportError) as error:
+        case = casedata.fetch_case(name)
+    except (DatasetError, ImportError) as error:
         raise SystemExit(
             f"case_{name}.py needs its data: {error}\ndocs/datasets.md says where they come from."
         ) from None
@@ -83,7 +85,7 @@ def main(name: str, study: Callable[[datasets.Case], Outcome]) -> None:
     print(json.dumps(found, indent=1) if options.json else _text(found))
 
 
-def _record(name: str, case: datasets.Case, outcome: Outcome, seconds: float) -> dict[str, Any]:
+def _record(name: str, case: casedata.Case, outcome: Outcome, seconds: float) -> dict[str, Any]:
     return {
         "case": name,
         "command": f"python examples/case_{name}.py",

@@ -6,7 +6,7 @@ import sys
 import tomllib
 
 PYPROJECT = pathlib.Path(__file__).parents[1] / "pyproject.toml"
-EXTRAS = ("cli", "report", "data", "cases", "dask", "arrow", "models", "dev")
+EXTRAS = ("cli", "report", "data", "dask", "arrow", "models", "dev")
 
 
 def constraints(project):

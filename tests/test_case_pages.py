@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import RidgeClassifier
 
-from adasadmm import datasets
-
 ROOT = pathlib.Path(__file__).parents[1]
 CASES = ROOT / "docs" / "cases"
 SCRIPTS = sorted(path.stem.removeprefix("case_") for path in (ROOT / "examples").glob("case_*.py"))
@@ -40,7 +38,7 @@ def test_every_script_has_a_page_and_every_page_a_script():
 def test_a_script_stored_its_results(name):
     found = json.loads((CASES / "results" / f"{name}.json").read_text())
     assert found["case"] == name and found["tables"]["main"]
-    assert name in datasets.case_names()
+    assert name in importlib.import_module("casedata").case_names()
     for picture in found["pictures"]:
         content = (CASES / "results" / picture).read_bytes()
         assert content.startswith(b"\x89PNG") and len(content) < 200_000
@@ -116,7 +114,7 @@ def test_a_missing_package_is_named_in_the_table(scripts, monkeypatch):
         rng.normal(size=(60, 4)), np.tile(["face", "house", "cat"], 20), np.repeat(range(4), 15), np.argwhere(np.eye(4))
     )
     monkeypatch.setattr(brain, "prepared", lambda _: volumes)
-    case = datasets.Case("brain", {"volumes": None}, "", "", "", "", "")
+    case = scripts("casedata").Case("brain", {"volumes": None}, "", "", "", "", "")
     with joblib.parallel_config("threading"):
         outcome = brain.study(case)
     *others, spacenet = outcome.tables["main"]
@@ -130,7 +128,9 @@ def test_facts_of_a_missing_package_are_not_stored(scripts, monkeypatch, tmp_pat
     facts = casebook.facts_of(study.beside_clarabel, np.zeros(3), 1.0, 0.0, None)
     assert facts == {"beside_clarabel": "not installed"}
     monkeypatch.setattr(casebook, "RESULTS", tmp_path)
-    monkeypatch.setattr(casebook.datasets, "fetch_case", lambda name: datasets.Case(name, {}, "", "", "", "", ""))
+    monkeypatch.setattr(
+        casebook.casedata, "fetch_case", lambda name: scripts("casedata").Case(name, {}, "", "", "", "", "")
+    )
     monkeypatch.setattr(sys, "argv", ["case_copy_number.py", "--store"])
     with pytest.raises(SystemExit, match="nothing is stored"):
         casebook.main("copy_number", lambda case: casebook.Outcome(facts, {"main": [{"model": "a"}]}))

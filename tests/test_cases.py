@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from adasadmm import datasets
-from adasadmm.datasets import cases, catalogue
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+casedata = pytest.importorskip("casedata", reason="installed without the repository")
+catalogue = pytest.importorskip("catalogue", reason="installed without the repository")
 
 try:
-    FOLDER, ABSENT = cases._folder(), ""
+    FOLDER, ABSENT = casedata._folder(), ""
 except datasets.DatasetError as error:
     FOLDER, ABSENT = None, str(error)
 
@@ -47,15 +48,15 @@ def folder(tmp_path, monkeypatch):
     ROWS.to_parquet(folder / "rows.parquet")
     (folder / "edges.csv.gz").write_bytes(gzip.compress(EDGES))
     edges = {"code": ["01", "02"], "weight": [0.1, np.nan], "day": pd.to_datetime(["2020-01-01", "2020-01-02"])}
-    monkeypatch.setitem(catalogue.DIGESTS, "rows.parquet", datasets.table_digest(ROWS))
-    monkeypatch.setitem(catalogue.DIGESTS, "edges.csv.gz", datasets.table_digest(pd.DataFrame(edges)))
+    monkeypatch.setitem(catalogue.DIGESTS, "rows.parquet", casedata.table_digest(ROWS))
+    monkeypatch.setitem(catalogue.DIGESTS, "edges.csv.gz", casedata.table_digest(pd.DataFrame(edges)))
     monkeypatch.setenv("ADASADMM_CASES", str(folder))
     monkeypatch.delenv("ADASADMM_DATA", raising=False)
     return folder
 
 
 def test_the_tables_come_with_their_origin(folder):
-    rent = datasets.fetch_case("rent")
+    rent = casedata.fetch_case("rent")
     assert rent.name == "rent" and list(rent.tables) == ["rows", "edges"]
     assert rent.tables["edges"]["code"].tolist() == ["01", "02"]  # names, not numbers
     assert np.array_equal(rent.tables["edges"]["weight"], [0.1, np.nan], equal_nan=True)
@@ -66,39 +67,39 @@ def test_the_tables_come_with_their_origin(folder):
 
 
 def test_repr_shows_tables_columns_and_licence(folder):
-    lines = repr(datasets.fetch_case("rent")).splitlines()
+    lines = repr(casedata.fetch_case("rent")).splitlines()
     assert lines[0].startswith("Case 'rent': Rent per square metre")
     assert lines[1] == "  tables['rows']: 3 x 4, price, rooms, kind, day"
     assert lines[2] == "  tables['edges']: 2 x 3, code, weight, day"
     assert lines[3].startswith("  licence: unclear: the R packages are GPL-2")
     wide = pd.DataFrame(np.zeros((2, 9)), columns=list("abcdefghi"))
-    assert cases._columns(wide) == "a, b, c, d, e, ..."
+    assert casedata._columns(wide) == "a, b, c, d, e, ..."
 
 
 def test_cases_beside_the_data_folder_are_found(folder, tmp_path, monkeypatch):
     monkeypatch.delenv("ADASADMM_CASES")
     monkeypatch.setenv("ADASADMM_DATA", f"{tmp_path}/data/")  # it need not exist
-    assert cases._folder() == folder
+    assert casedata._folder() == folder
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADASADMM_DATA", "data")
-    assert cases._folder() == folder
+    assert casedata._folder() == folder
     monkeypatch.setenv("ADASADMM_CASES", str(tmp_path))  # comes first
-    assert cases._folder() == tmp_path
+    assert casedata._folder() == tmp_path
 
 
 def test_a_folder_that_is_not_there_is_an_error_that_says_what_to_set(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("ADASADMM_CASES", str(tmp_path / "nowhere"))
     with pytest.raises(datasets.DatasetError, match=r"ADASADMM_CASES is .*nowhere, which does not exist: set it"):
-        datasets.fetch_case("rent")
+        casedata.fetch_case("rent")
     monkeypatch.setenv("ADASADMM_CASES", str(folder / "rows.parquet"))
     with pytest.raises(datasets.DatasetError, match=r"rows\.parquet, which is not a folder"):
-        datasets.fetch_case("rent")
+        casedata.fetch_case("rent")
     monkeypatch.delenv("ADASADMM_CASES")
     with pytest.raises(datasets.DatasetError, match="set the environment variable ADASADMM_CASES"):
-        datasets.fetch_case("rent")
+        casedata.fetch_case("rent")
     monkeypatch.setenv("ADASADMM_DATA", str(tmp_path / "other" / "data"))
     with pytest.raises(datasets.DatasetError, match=r"other/cases, next to .*, does not exist: set ADASADMM_CASES"):
-        datasets.fetch_case("rent")
+        casedata.fetch_case("rent")
 
 
 def test_a_missing_file_is_named_with_its_origin(folder):
@@ -106,7 +107,7 @@ def test_a_missing_file_is_named_with_its_origin(folder):
     with pytest.raises(
         datasets.DatasetError, match=r"cases lacks edges\.csv\.gz, which 'rent' needs\. The original is"
     ):
-        datasets.fetch_case("rent")
+        casedata.fetch_case("rent")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_a_parquet_file_that_says_something_else_is_refused(folder, changed, why
 
 def refused(path, why):
     with pytest.raises(datasets.DatasetError, match=why) as said:
-        datasets.fetch_case("rent")
+        casedata.fetch_case("rent")
     assert str(said.value).startswith(f"{path} cannot be used: ")
     assert "The original is https://github.com/cran/catdata" in str(said.value)
     assert path.exists(), "a user's own file stays"
@@ -168,7 +169,7 @@ def test_other_compression_and_an_index_do_not_matter(folder):
         folder / "rows.parquet", compression="gzip", index=False
     )
     (folder / "edges.csv.gz").write_bytes(gzip.compress(EDGES.replace(b"\n", b"\r\n").replace(b"0.1", b"1.0e-1"), 1))
-    assert datasets.fetch_case("rent").tables["rows"].shape == (3, 4)
+    assert casedata.fetch_case("rent").tables["rows"].shape == (3, 4)
 
 
 @pytest.mark.parametrize(
@@ -176,14 +177,14 @@ def test_other_compression_and_an_index_do_not_matter(folder):
 )
 def test_a_wrong_name_gets_the_nearest_one_suggested(wrong, meant):
     with pytest.raises(ValueError, match=rf"no case study '{wrong}'\. Did you mean '{meant}'\? There are: brain, copy"):
-        datasets.fetch_case(wrong)
+        casedata.fetch_case(wrong)
 
 
 @pytest.mark.parametrize("package", ["pandas", "pyarrow"])
 def test_without_a_package_the_error_says_what_to_install(folder, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf'need {package}: pip install "adasadmm\[cases\]"'):
-        datasets.fetch_case("rent")
+    with pytest.raises(ImportError, match=rf"need {package}: pip install {package}"):
+        casedata.fetch_case("rent")
 
 
 # --- the digest ------------------------------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ def test_the_digest_knows_values_and_not_how_they_are_stored():
         ROWS.assign(day=ROWS["day"].astype("datetime64[ns]")),
         ROWS.set_index(pd.Index([7, 8, 9])),
     ]
-    assert {datasets.table_digest(table) for table in stored} == {datasets.table_digest(ROWS)}
+    assert {casedata.table_digest(table) for table in stored} == {casedata.table_digest(ROWS)}
 
 
 def test_the_digest_differs_where_names_order_or_values_do():
@@ -215,19 +216,19 @@ def test_the_digest_differs_where_names_order_or_values_do():
         ROWS.assign(rooms=["1", "2", "3"]),
         ROWS.assign(day=ROWS["day"] + pd.Timedelta("1ms")),
     ]
-    assert len({datasets.table_digest(table) for table in [ROWS, *others]}) == len(others) + 1
+    assert len({casedata.table_digest(table) for table in [ROWS, *others]}) == len(others) + 1
 
 
 def test_names_and_values_cannot_run_into_each_other():
     one, other = pd.DataFrame({"ab": ["c", "de"]}), pd.DataFrame({"ab": ["cd", "e"]})
-    assert datasets.table_digest(one) != datasets.table_digest(other)
+    assert casedata.table_digest(one) != casedata.table_digest(other)
 
 
 # --- the real tables -------------------------------------------------------------------------------------------------
 
 
 def test_every_entry_says_where_it_comes_from_and_under_which_licence():
-    assert datasets.case_names() == tuple(sorted(catalogue.KNOWN)) == tuple(FACTS)
+    assert casedata.case_names() == tuple(sorted(catalogue.KNOWN)) == tuple(FACTS)
     files = [table.file for entry in catalogue.KNOWN.values() for table in entry.tables.values()]
     assert sorted(files) == sorted(catalogue.DIGESTS) and len(set(files)) == len(files)
     for entry in catalogue.KNOWN.values():
@@ -323,7 +324,7 @@ FACTS = {
 @pytest.mark.data
 @pytest.mark.skipif(FOLDER is None, reason=ABSENT)
 def test_the_tables_are_those_that_were_prepared(name):
-    FACTS[name](**datasets.fetch_case(name).tables)
+    FACTS[name](**casedata.fetch_case(name).tables)
 
 
 @pytest.mark.data

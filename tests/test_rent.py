@@ -6,12 +6,12 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from adasadmm import StructuredRegressor, TermsRegressor, datasets, terms
-from adasadmm.datasets import cases
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
+casedata = pytest.importorskip("casedata", reason="installed without the repository")
 
 try:
-    FOLDER, ABSENT = cases._folder(), ""
+    FOLDER, ABSENT = casedata._folder(), ""
 except datasets.DatasetError as error:
     FOLDER, ABSENT = None, str(error)
 
@@ -24,7 +24,7 @@ SELECTED = ("warm", "central", "tiles", "bathextra", "kitchen")
 
 @pytest.fixture(scope="module")
 def rent():
-    return datasets.fetch_case("rent").tables
+    return casedata.fetch_case("rent").tables
 
 
 @pytest.fixture(scope="module")

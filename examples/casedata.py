@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from catalogue import DIGESTS, KNOWN, Entry, Table
 
-from .catalogue import DIGESTS, KNOWN, Entry, Table
-from .paper import DatasetError, check_name
+from adasadmm.datasets import DatasetError, check_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,9 +49,8 @@ class Case:
 
     Examples
     --------
-    >>> from adasadmm import datasets
-    >>> rent = datasets.fetch_case("rent")  # doctest: +SKIP
-    >>> rent.tables["area_edges"].shape  # doctest: +SKIP
+    >>> rent = fetch_case("rent")
+    >>> rent.tables["area_edges"].shape
     (59, 2)
     """
 
@@ -76,19 +75,7 @@ def _columns(table: pd.DataFrame, most: int = 6) -> str:
 
 
 def case_names() -> tuple[str, ...]:
-    """Return the names of the case studies, in alphabetical order.
-
-    Returns
-    -------
-    tuple of str
-        The names that `fetch_case` accepts.
-
-    Examples
-    --------
-    >>> from adasadmm import datasets
-    >>> datasets.case_names()[:3]
-    ('brain', 'copy_number', 'covid')
-    """
+    """Return the names that `fetch_case` accepts, in alphabetical order."""
     return tuple(KNOWN)
 
 
@@ -97,7 +84,7 @@ def fetch_case(name: str) -> Case:
 
     The files are not part of the package and are never downloaded. They are read from the folder in the environment
     variable ``ADASADMM_CASES`` or, if it is not set, from the folder ``cases`` next to the one in ``ADASADMM_DATA``.
-    Reading them needs pandas and pyarrow: ``pip install "adasadmm[cases]"``.
+    Reading them needs pandas and pyarrow.
 
     Parameters
     ----------
@@ -120,9 +107,8 @@ def fetch_case(name: str) -> Case:
 
     Examples
     --------
-    >>> from adasadmm import datasets
-    >>> rent = datasets.fetch_case("rent")  # doctest: +SKIP
-    >>> rent.tables["flats"][["rentm", "area"]].shape  # doctest: +SKIP
+    >>> rent = fetch_case("rent")
+    >>> rent.tables["flats"][["rentm", "area"]].shape
     (2053, 2)
     """
     entry = KNOWN[check_name(name, case_names(), "case study")]
@@ -140,24 +126,6 @@ def table_digest(table: pd.DataFrame) -> str:
 
     The digest does not depend on how values are stored: integers or floats of any width, text or categories, dates of
     any unit. The index is ignored.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        The table.
-
-    Returns
-    -------
-    str
-        The digest, 64 hexadecimal digits.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from adasadmm import datasets
-    >>> whole = pd.DataFrame({"rooms": [2, 3]})
-    >>> datasets.table_digest(whole) == datasets.table_digest(whole.astype("float32"))
-    True
     """
     found = hashlib.sha256(np.asarray(table.shape, "<i8").tobytes())
     for position, name in enumerate(table.columns):
@@ -195,7 +163,7 @@ def _add_text(found: hashlib._Hash, texts: list[str]) -> None:
 def _require_packages() -> None:
     missing = [package for package in ("pandas", "pyarrow") if not _has(package)]
     if missing:
-        raise ImportError(f'the case studies need {" and ".join(missing)}: pip install "adasadmm[cases]"')
+        raise ImportError(f"the case studies need {' and '.join(missing)}: pip install {' '.join(missing)}")
 
 
 def _has(package: str) -> bool:
