@@ -12,9 +12,9 @@ from typing import Any
 import generated
 import numpy as np
 import page
+from graph_guided import problem_of, rows_and_graph
 
 from adasadmm import ADMM, ALM, Problem, Status, datasets, solve
-from adasadmm.paper.bench import problem_of, rows_and_graph
 
 GAPS = (1e-2, 1e-3, 1e-4, 1e-6)
 MOST_ITERATIONS = 3000

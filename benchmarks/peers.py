@@ -23,11 +23,11 @@ from typing import Any
 import generated
 import numpy as np
 import page
+from cvxpy_peers import CVXPY, by_cvxpy
+from graph_guided import problem_of, rows_and_graph
 from limited import in_time
 
 from adasadmm import ADMM, ALM, AdaSADMM, GraphGuidedClassifier, Problem, solve
-from adasadmm.paper.bench import problem_of, rows_and_graph
-from adasadmm.paper.peers import CVXPY, by_cvxpy
 
 ACCURACIES = (1e-2, 1e-3, 1e-4)
 TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)

@@ -25,9 +25,9 @@ import generated
 import numpy as np
 import page
 import scipy.sparse as sp
+from graph_guided import problem_of, rows_and_graph
 
 from adasadmm import ALM, GraphGuidedClassifier, graphs, solve
-from adasadmm.paper.bench import problem_of, rows_and_graph
 
 ACCURACIES = (1e-2, 1e-3, 1e-4)
 MOST_ITERATIONS, LEAST_TOLERANCE = 10_000, 1e-6  # of ReHLine, where the other one ends it

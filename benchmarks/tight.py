@@ -19,12 +19,12 @@ from typing import Any
 
 import generated
 import page
+from cvxpy_peers import CVXPY, by_cvxpy, installed
+from graph_guided import problem_of, rows_and_graph
 from limited import in_time
 
 from adasadmm import ALM, GraphGuidedClassifier, solve
 from adasadmm.datasets import PAPER
-from adasadmm.paper.bench import problem_of, rows_and_graph
-from adasadmm.paper.peers import CVXPY, by_cvxpy, installed
 
 GAP = 1e-6
 TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)

@@ -54,8 +54,9 @@ def _grown(kind: str, size: int) -> Callable[[float], Callable[[], Any]]:
 
 def _paper(name: str, loss: str) -> Callable[[float], Callable[[], Any]]:
     def made(tol: float) -> Callable[[], Any]:
+        from graph_guided import rows_and_graph
+
         from adasadmm import GraphGuidedClassifier
-        from adasadmm.paper.bench import rows_and_graph
 
         X, y, edges = rows_and_graph(name)
         model = GraphGuidedClassifier(edges, loss=loss, tol=tol)

@@ -1,8 +1,7 @@
 """Time to an accuracy by one command, and the benchmark that benchopt runs."""
 
-import contextlib
+import importlib
 import importlib.util
-import io
 import json
 import os
 import pathlib
@@ -13,9 +12,10 @@ import numpy as np
 import pytest
 
 from adasadmm import ADMM, datasets, solve
-from adasadmm.cli import main
-from adasadmm.paper import bench, peers
-from adasadmm.paper.report.timings import ACCURACIES, Timing
+
+bench = pytest.importorskip("time_to_accuracy", reason="installed without the repository")
+peers, timings = importlib.import_module("cvxpy_peers"), importlib.import_module("timings")
+ACCURACIES, Timing = timings.ACCURACIES, timings.Timing
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 
@@ -25,12 +25,10 @@ TIMES = ["1 %", "0.1 %", "0.01 %"]
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A whole run, small: what it printed, and where it wrote."""
-    out, printed = tmp_path_factory.mktemp("bench"), io.StringIO()
-    quick = ["--datasets", "breast_cancer", "--epochs", "4", "--limit", "60"]
-    with contextlib.redirect_stdout(printed):
-        assert main(["bench", *quick, "--out", str(out), "--json"]) == 0
-    return json.loads(printed.getvalue()), out
+    """A whole run, small: what it found, and where it wrote."""
+    out = tmp_path_factory.mktemp("bench")
+    bench.main(["--datasets", "breast_cancer", "--epochs", "4", "--limit", "60", "--out", str(out)])
+    return json.loads((out / "results.json").read_text()), out
 
 
 @pytest.fixture
@@ -61,15 +59,14 @@ def test_each_solver_has_a_record_whose_times_rise_with_the_accuracy(finished):
 
 
 @pytest.mark.slow
-def test_the_files_are_those_of_the_run(finished):
-    records, out = finished
-    assert json.loads((out / "results.json").read_text()) == records
+def test_the_figure_is_written(finished):
+    _, out = finished
     assert (out / "bench.png").read_bytes().startswith(b"\x89PNG")
     assert "</svg>" in (out / "bench.svg").read_text()
 
 
 def test_the_table_has_a_dash_where_an_accuracy_was_not_reached(drawn_lots, tmp_path, capsys):
-    assert main(["bench", "--datasets", "digits", "--out", str(tmp_path)]) == 0
+    bench.main(["--datasets", "digits", "--out", str(tmp_path)])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("digits: 4 rows, 4 features, 1 edges, hinge loss")
     assert [line.split() for line in lines[2:4]] == [["good", "2", "2", "—"], ["bad", "—", "—", "—"]]
@@ -81,7 +78,7 @@ def test_without_matplotlib_and_cvxpy_it_says_what_is_left_out(drawn_lots, tmp_p
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name in ("cvxpy", "matplotlib") else there(name)
     )
-    assert main(["bench", "--datasets", "digits", "--out", str(tmp_path)]) == 0
+    bench.main(["--datasets", "digits", "--out", str(tmp_path)])
     said = capsys.readouterr().err
     assert "CVXPY is not installed" in said and "matplotlib is not installed" in said
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
@@ -91,12 +88,13 @@ def test_without_matplotlib_and_cvxpy_it_says_what_is_left_out(drawn_lots, tmp_p
     ("arguments", "message"),
     [
         (["--datasets", "breast"], "there is no data set 'breast'. Did you mean 'breast_cancer'?"),
-        (["--datasets", "splice", "--data-dir", "/nowhere"], "--data-dir is /nowhere, which does not exist"),
+        (["--datasets", "splice", "--data-dir", "/nowhere"], "data_dir is /nowhere, which does not exist"),
     ],
 )
 def test_a_wrong_data_set_is_one_sentence_and_exit_code_2(arguments, message, tmp_path, capsys):
-    assert main(["bench", *arguments, "--out", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err.startswith(f"adasadmm: {message}")
+    with pytest.raises(SystemExit) as ended:
+        bench.main([*arguments, "--out", str(tmp_path / "out")])
+    assert ended.value.code == 2 and message in capsys.readouterr().err.splitlines()[-1]
     assert not (tmp_path / "out").exists()
 
 

@@ -18,7 +18,7 @@ from adasadmm.cli import main
 from adasadmm.cli.common import in_options
 from adasadmm.cli.complete import SHELLS
 
-COMMANDS = ("demo", "fit", "predict", "graph", "reproduce", "bench", "info", "completion")
+COMMANDS = ("demo", "fit", "predict", "graph", "reproduce", "info", "completion")
 compiled = pytest.mark.compiled  # too slow without the compiler
 
 
@@ -118,7 +118,7 @@ def test_a_wrong_call_is_one_line_and_exit_code_2(command, message, capsys):
         ([*FIT, "--graph", "wrong.csv"], 2, "did you mean 'income'?"),
         ([*FIT, "--model", "rows.csv/m.skops"], 2, "choose another file with --model"),
         (["predict", "rows.csv", "rows.csv"], 1, "rows.csv is not a model: "),
-        (["bench", "--out", "rows.csv/out"], 2, "cannot write to rows.csv/out"),
+        (["reproduce", "--out", "rows.csv/out"], 2, "cannot write to rows.csv/out"),
         (["demo", "--out", "rows.csv/out"], 2, "cannot write to rows.csv/out"),
     ],
 )
@@ -155,7 +155,7 @@ def test_a_fault_of_our_own_is_one_line_and_with_debug_a_traceback(monkeypatch, 
 )
 def test_messages_name_options_instead_of_python_parameters(message, shown):
     options = cli._parser().parse_args(["fit", "rows.csv", "--model", "m"])
-    options.data_dir = None  # an option of reproduce and bench
+    options.data_dir = None  # an option of reproduce
     assert in_options(message, options) == shown
     assert in_options(message, argparse.Namespace()) == message
 

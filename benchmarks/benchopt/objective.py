@@ -6,10 +6,10 @@
 import math
 
 import numpy as np
+from benchmark_utils import problem_of
 from benchopt import BaseObjective
 
 from adasadmm.certificates import duality
-from adasadmm.paper.bench import problem_of
 
 
 class Objective(BaseObjective):

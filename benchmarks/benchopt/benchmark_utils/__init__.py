@@ -5,12 +5,25 @@ from pathlib import Path
 
 from benchopt.stopping_criterion import SufficientProgressCriterion
 
-sys.path.append(str(Path(__file__).parents[2]))  # the data generators and ReHLine's form of the problem are there
+sys.path.append(
+    str(Path(__file__).parents[2])
+)  # the problem, the data generators and the forms of other packages are there
 
+import cvxpy_peers
 import generated
+from graph_guided import SOLVERS, problem_of, rows_and_graph
 from rehline_peer import by_rehline
 
-__all__ = ["by_rehline", "generated", "little_progress", "next_tolerance"]
+__all__ = [
+    "SOLVERS",
+    "by_rehline",
+    "cvxpy_peers",
+    "generated",
+    "little_progress",
+    "next_tolerance",
+    "problem_of",
+    "rows_and_graph",
+]
 
 
 def next_tolerance(tol: float) -> float:

@@ -1,7 +1,7 @@
+from benchmark_utils import rows_and_graph
 from benchopt import BaseDataset
 
 from adasadmm import datasets
-from adasadmm.paper.bench import rows_and_graph
 
 
 class Dataset(BaseDataset):

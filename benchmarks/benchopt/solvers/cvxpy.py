@@ -1,8 +1,6 @@
 import numpy as np
-from benchmark_utils import little_progress, next_tolerance
+from benchmark_utils import cvxpy_peers, little_progress, next_tolerance
 from benchopt import BaseSolver
-
-from adasadmm.paper import peers
 
 
 class Solver(BaseSolver):
@@ -10,17 +8,17 @@ class Solver(BaseSolver):
 
     name = "CVXPY"
     requirements = ["pip::cvxpy"]
-    parameters = {"solver": list(peers.CVXPY)}
+    parameters = {"solver": list(cvxpy_peers.CVXPY)}
     stopping_criterion = little_progress("tolerance")
 
     def skip(self, X, y, edges, loss, problem):
-        if self.solver in peers.installed(loss):
+        if self.solver in cvxpy_peers.installed(loss):
             return False, None
         return True, f"{self.solver} is not installed, or has no {loss} loss"
 
     def set_objective(self, X, y, edges, loss, problem):
         self.w = np.zeros(X.shape[1])
-        self.find = peers.by_cvxpy(X, y, edges, loss)
+        self.find = cvxpy_peers.by_cvxpy(X, y, edges, loss)
 
     def get_next(self, tol):
         return next_tolerance(tol)

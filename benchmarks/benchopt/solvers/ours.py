@@ -1,8 +1,7 @@
-from benchmark_utils import little_progress
+from benchmark_utils import SOLVERS, little_progress
 from benchopt import BaseSolver
 
 from adasadmm import solve
-from adasadmm.paper.bench import SOLVERS
 from adasadmm.paper.settings import POINTS_AN_EPOCH
 
 

@@ -1,4 +1,4 @@
-"""The commands that compare algorithms on named data sets: reproduce, bench."""
+"""`adasadmm reproduce`: the paper's experiment."""
 
 from __future__ import annotations
 
@@ -16,19 +16,12 @@ from .common import (
     check_folder,
     count,
     names_of,
-    positive,
 )
 
 __all__ = ["add_commands"]
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands ``reproduce`` and ``bench``."""
-    _add_reproduce(commands)
-    _add_bench(commands)
-
-
-def _add_reproduce(commands: Commands) -> None:
     """Add the command ``reproduce``."""
     parser = add_command(
         commands,
@@ -58,25 +51,6 @@ def _add_reproduce(commands: Commands) -> None:
     )
     root = "recompute the root of the full matrix at every step, as in the paper; takes hours on w8a"
     parser.add_argument("--exact-root", action="store_true", help=root)
-
-
-def _add_bench(commands: Commands) -> None:
-    """Add the command ``bench``."""
-    parser = add_command(
-        commands,
-        "bench",
-        _bench,
-        help="time the solvers to given accuracies, beside CVXPY's if it is installed",
-        about="Print how many seconds each solver needs to come within 1 %, 0.1 % and 0.01 % of the optimum, and "
-        "write results.json and a figure, bench.svg and bench.png. Takes about a minute.",
-        examples=["adasadmm bench", "adasadmm bench --datasets a9a,w8a --loss logistic --limit 30 --out larger"],
-    )
-    sets = "names among breast_cancer, digits and the paper's six (default: breast_cancer,digits)"
-    add_experiment(parser, sets, 100.0, "maximum number of passes of the stochastic solvers", "bench")
-    parser.add_argument("--loss", choices=("hinge", "logistic"), default="hinge", help="loss (default: hinge)")
-    parser.add_argument(
-        "--limit", type=positive, default=5.0, metavar="SECONDS", help="time limit of each run (default: 5)"
-    )
 
 
 def _reproduce(options: argparse.Namespace) -> int:
@@ -125,35 +99,3 @@ def _reproduce(options: argparse.Namespace) -> int:
     for failure in study.failures:
         print(f"failed: {failure.where}: {failure.message}", file=sys.stderr)
     return 1 if study.failures else 0
-
-
-def _bench(options: argparse.Namespace) -> int:
-    from .. import datasets
-    from ..paper import bench
-
-    names = names_of(options.datasets, "data set", (*datasets.BUNDLED, *datasets.PAPER), bench.PRESET)
-    limits = bench.Limits(options.epochs, options.limit)
-    check_folder(options.out, "--out")
-    show = (lambda *_, **__: None) if options.json else print
-    records, found = [], []
-    for name in names:
-        try:
-            instance = bench.instance(name, options.data_dir, options.loss)
-        except datasets.DatasetError as error:
-            raise Wrong(str(error)) from None
-        show(bench.heading(instance), flush=True)
-        timings = []
-        for timing in bench.timings(instance, limits):
-            show(bench.line(timing), flush=True)
-            timings.append(timing)
-        show()
-        records.append(bench.record(instance, timings))
-        found += timings
-    files = bench.write(records, found, options.out)
-    if options.json:
-        print(as_json(records))
-    elif not options.quiet:
-        print("Written: " + ", ".join(map(str, files)))
-    for hint in bench.missing(options.loss):
-        print(hint, file=sys.stderr)
-    return 0

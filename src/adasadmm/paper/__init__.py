@@ -1,1 +1,1 @@
-"""The paper's experiment, the demonstration and the benchmark, each run by a command."""
+"""The paper's experiment and the demonstration, each run by a command."""

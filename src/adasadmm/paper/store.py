@@ -33,8 +33,6 @@ _IRRELEVANT = {
     "models.py",
     "progress.py",
     "demo.py",
-    "bench.py",
-    "peers.py",
     "claims.py",
     "reproduce.py",
     "store.py",

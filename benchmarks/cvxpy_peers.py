@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import graphs
-
-__all__ = ["CVXPY", "Peer", "by_cvxpy", "installed"]
+from adasadmm import graphs
 
 
 class Peer(NamedTuple):

@@ -1,64 +1,40 @@
-"""Time to accuracy of the package's solvers, and of CVXPY's if it is installed."""
+"""Seconds that each solver needs to come within 1 %, 0.1 % and 0.01 % of the optimum; CVXPY's if it is installed.
+
+    python benchmarks/time_to_accuracy.py                       # two small data sets: about a minute
+    python benchmarks/time_to_accuracy.py --datasets a9a,w8a --loss logistic --limit 30 --out larger
+
+It prints a table, and writes results.json and a figure, bench.svg and bench.png, into the folder --out.
+"""
 
 from __future__ import annotations
 
+import argparse
 import functools
 import importlib.util
 import json
 import math
 import statistics
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import cvxpy_peers
 import numpy as np
+from graph_guided import LOSSES, SOLVERS, problem_of, rows_and_graph
 from sklearn.exceptions import ConvergenceWarning
+from timings import ACCURACIES, Timing, write_timings
 
-from .. import datasets, graphs, losses
-from .._core.files import write_whole
-from .._core.threads import one_blas_thread
-from .._solve import solve_quietly
-from ..certificates.trace import Certificate, Snapshot
-from ..estimators import GraphGuidedClassifier
-from ..metrics import Full
-from ..penalties import L1
-from ..problem import Problem
-from ..solvers import ADMM, ALM, SADMM, AdaSADMM, Solver
-from . import peers
-from .cells import learnt_graph, scaled
-from .report.compare import DASH
-from .report.timings import ACCURACIES, Timing, write_timings
-from .settings import POINTS_AN_EPOCH, SCALED
+from adasadmm import ALM, GraphGuidedClassifier, Problem, datasets
+from adasadmm._core.files import check_writable, write_whole
+from adasadmm._core.threads import one_blas_thread
+from adasadmm._solve import solve_quietly
+from adasadmm.certificates.trace import Certificate, Snapshot
+from adasadmm.paper.settings import POINTS_AN_EPOCH
+from adasadmm.solvers import Solver
 
-__all__ = [
-    "LOSSES",
-    "PRESET",
-    "SOLVERS",
-    "Instance",
-    "Limits",
-    "heading",
-    "instance",
-    "line",
-    "missing",
-    "problem_of",
-    "record",
-    "rows_and_graph",
-    "timings",
-    "write",
-]
-
-PRESET = datasets.BUNDLED
-LOSSES = {"hinge": losses.Hinge(), "logistic": losses.Logistic()}
-SOLVERS: dict[str, tuple[str, Solver]] = {  # name: label and solver; nothing is tuned, and c = 1 as in the demo
-    "alm": ("augmented Lagrangian", ALM()),
-    "admm": ("batch ADMM", ADMM()),
-    "ada-diag": ("Ada-SADMM, diagonal", AdaSADMM(average="auto", beta="auto")),
-    "ada-full": ("Ada-SADMM, full", AdaSADMM(Full(refresh=0.05), average="auto", beta="auto")),
-    "sadmm": ("SADMM, 1/(gamma t)", SADMM()),
-    "sadmm-sqrt": ("SADMM, c/sqrt(t)", SADMM(eta=1.0)),
-}
 OPTIMUM_TOL, MOST_ITERATIONS = 1e-8, 20_000
 TOLERANCES = tuple(10.0**-k for k in range(1, 9))
 POINTS = 500  # maximum number of points on the curve of a stochastic solver
@@ -89,20 +65,6 @@ class Instance(NamedTuple):
         return max(above, self.optimum.relative_gap)
 
 
-def rows_and_graph(name: str, data_dir: str | None = None) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Load all rows of a data set with their labels, and learn its graph as in the paper's experiment."""
-    data = datasets.load(name, data_dir)
-    X = scaled(data.X, np.arange(len(data.y))) if name in SCALED else data.X
-    return X, data.y, learnt_graph(name, X).edges
-
-
-def problem_of(X: Any, y: np.ndarray, edges: np.ndarray, loss: str) -> Problem:
-    """Build the graph-guided problem without intercept and with gamma = nu = 1/n."""
-    n, d = X.shape
-    A = graphs.incidence(edges, d=d)
-    return Problem(X, y, loss=LOSSES[loss], penalty=L1(1.0 / n), A=A, gamma=1.0 / n)
-
-
 def instance(name: str, data_dir: str | None = None, loss: str = "hinge") -> Instance:
     """Load a data set, learn its graph, and solve the problem to a relative gap of 1e-8."""
     X, y, edges = rows_and_graph(name, data_dir)
@@ -117,12 +79,12 @@ def timings(instance: Instance, limits: Limits) -> Iterator[Timing]:
     yield _automatic(instance)
     for label, solver in SOLVERS.values():
         yield _followed(instance, label, solver, limits)
-    found = peers.installed(instance.loss)
+    found = cvxpy_peers.installed(instance.loss)
     if found:
-        by_cvxpy = peers.by_cvxpy(instance.X, instance.y, instance.edges, instance.loss)
+        by_cvxpy = cvxpy_peers.by_cvxpy(instance.X, instance.y, instance.edges, instance.loss)
         for name in found:
             yield _by_tolerance(
-                instance, f"CVXPY, {peers.CVXPY[name].label}", functools.partial(by_cvxpy, name), limits
+                instance, f"CVXPY, {cvxpy_peers.CVXPY[name].label}", functools.partial(by_cvxpy, name), limits
             )
 
 
@@ -228,13 +190,13 @@ def heading(instance: Instance) -> str:
 def line(timing: Timing) -> str:
     """Return the line of a solver in the table."""
     times = (timing.seconds_to(accuracy) for accuracy in ACCURACIES)
-    return f"{timing.solver:<28}" + "".join(f"{DASH if found is None else f'{found:.3g}':>12}" for found in times)
+    return f"{timing.solver:<28}" + "".join(f"{'—' if found is None else f'{found:.3g}':>12}" for found in times)
 
 
 def missing(loss: str) -> list[str]:
     """Return a hint for each missing package whose results are left out."""
     hints = []
-    if not peers.installed(loss):
+    if not cvxpy_peers.installed(loss):
         hints.append('CVXPY is not installed, so the comparison omits its solvers: pip install "adasadmm[bench]"')
     if not importlib.util.find_spec("matplotlib"):
         hints.append('matplotlib is not installed, so no figure is drawn: pip install "adasadmm[report]"')
@@ -247,3 +209,57 @@ def write(records: list[dict[str, Any]], found: list[Timing], out: Path) -> list
     write_whole(out / "results.json", json.dumps(records, indent=1, allow_nan=False))
     drawn = write_timings(found, out) if importlib.util.find_spec("matplotlib") else []
     return [out / "results.json", *drawn]
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the solvers on each data set, and print and write what they needed."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    records, found = [], []
+    try:
+        check_writable(options.out)
+        for name in _names(options.datasets):
+            problem = instance(name, options.data_dir, options.loss)
+            print(heading(problem), flush=True)
+            of_problem = []
+            for timing in timings(problem, Limits(options.epochs, options.limit)):
+                print(line(timing), flush=True)
+                of_problem.append(timing)
+            print()
+            records.append(record(problem, of_problem))
+            found += of_problem
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    print("Written: " + ", ".join(map(str, write(records, found, options.out))))
+    for hint in missing(options.loss):
+        print(hint, file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=str(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    known = ", ".join((*datasets.BUNDLED, *datasets.PAPER))
+    parser.add_argument("--datasets", metavar="A,B", default=",".join(datasets.BUNDLED), help=f"names among {known}")
+    parser.add_argument("--data-dir", metavar="DIR", help="folder with the data files (default: $ADASADMM_DATA)")
+    parser.add_argument("--loss", choices=tuple(LOSSES), default="hinge")
+    parser.add_argument(
+        "--epochs", type=float, default=Limits().epochs, help="maximum number of passes of the stochastic solvers"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=Limits().seconds, metavar="SECONDS", help="time limit of each run (default: 5)"
+    )
+    parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR", help="output folder (default: bench)")
+    return parser
+
+
+def _names(text: str) -> list[str]:
+    known = (*datasets.BUNDLED, *datasets.PAPER)
+    return [datasets.check_name(name.strip(), known, "data set") for name in text.split(",")]
+
+
+if __name__ == "__main__":
+    main()
