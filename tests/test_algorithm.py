@@ -44,7 +44,7 @@ from adasadmm import (
     metrics,
     solve,
 )
-from adasadmm.solvers.stochastic.run import recipe
+from adasadmm.solvers.stochastic import recipe
 
 pytestmark = pytest.mark.kernels
 

@@ -24,7 +24,7 @@ from cases import (
 )
 
 from adasadmm import ADMM, L1, Box, Problem, Squared, SquaredHinge, Stack, Status, Zero, penalties, solve
-from adasadmm.solvers.admm.batch import batch as admm
+from adasadmm.solvers.admm import batch as admm
 
 pytestmark = pytest.mark.kernels
 

@@ -40,7 +40,7 @@ from adasadmm import (
 )
 from adasadmm.checkpoints import CheckpointError, Keeper
 from adasadmm.solvers import Iterations
-from adasadmm.solvers.stochastic.run import run as stochastic
+from adasadmm.solvers.stochastic import run as stochastic
 
 pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disc")
 

@@ -26,7 +26,7 @@ from adasadmm import (
     solve,
 )
 from adasadmm.linalg.sparse_systems import ConjugateGradients
-from adasadmm.solvers.alm.alm import newton
+from adasadmm.solvers.alm import newton
 
 pytestmark = pytest.mark.kernels
 
