@@ -3,7 +3,6 @@
 import dataclasses
 
 from adasadmm import TotalVariation
-from adasadmm.solvers.all_rows import ExactRun
 from adasadmm.solvers.tv.total_variation import CHAIN, CUTS, GRAPH, GRID
 
 STRATEGIES = {"chain": CHAIN, "cuts": CUTS, "grid": GRID, "graph": GRAPH}
@@ -15,5 +14,5 @@ class By(TotalVariation):
 
     name: str
 
-    def begin(self, problem, start):
-        return ExactRun(problem, self, STRATEGIES[self.name].begin(problem, start))
+    def method(self, problem, start):
+        return STRATEGIES[self.name].begin(problem, start)

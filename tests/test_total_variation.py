@@ -214,7 +214,7 @@ KINKED = ["hinge", "squared_hinge", "quantile", "epsilon_insensitive", "huber", 
 
 def assert_exact(problem, solver):
     best, result = optimum_of(problem), solve(problem, solver, tol=1e-10)
-    assert result.status.name == "converged" and result.run.iteration == 1
+    assert result.status.name == "converged" and result.run.monitor().iteration == 1
     size = abs(best) + problem.loss_at_zero
     assert abs(problem.objective(result.w) - best) <= 1e-6 * size
     assert result.certificate.dual <= best + 1e-6 * size

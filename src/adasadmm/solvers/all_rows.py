@@ -1,197 +1,226 @@
-"""The run around a method that has all rows in memory: what all such methods need, written once.
+"""The run of every method that uses all rows in each iteration: what such methods share, written once.
 
-A `Method` is its mathematics and the arrays w, v and theta. `AllRowsRun` adds the trace, the certificate, the state by
-name and copies.
+A `Method` is its mathematics and a small state; `AllRowsSolver` makes one for a problem, and `AllRowsRun` drives it.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import ClassVar
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..certificates import BestDual, certify, diagonal, duality
-from ..certificates.duality import Dual
+from ..certificates import BestDual, certify
 from ..certificates.trace import Certificate
 from ..problem import Problem
-from ..rows.last_products import frozen, kept
+from ..rows.last_products import kept
+from ..rows.matrices import all_finite
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver
-from .tv.nodes import in_balance, nodes_of
 from .work import Iterations, Work
 
-__all__ = ["AllRowsRun", "AllRowsSolver", "ExactRun", "Method", "SolvedAtOnce"]
+__all__ = ["AllRowsRun", "AllRowsSolver", "Method"]
 
 
 class AllRowsSolver(Solver):
     """The facts about a method that has all rows in memory, uses them in every iteration, and has an exact v."""
 
-    uses_all_rows: ClassVar[bool] = True
-    takes_streams: ClassVar[bool] = False
-    takes_any_B: ClassVar[bool] = False
-    knows_gap: ClassVar[bool] = True
-    exact_v: ClassVar[bool] = True
+    uses_all_rows = True
+    takes_streams = False
+    takes_any_B = False
+    knows_gap = True
+    exact_v = True
+
+    def method(self, problem: Problem, start: Point) -> Method:
+        """The method on a problem, from a point, whose arrays it may keep. Whatever has to be compiled is compiled."""
+        raise NotImplementedError
+
+    def begin(self, problem: Problem, start: Point) -> Run:
+        return AllRowsRun(self, self.method(problem, start))
 
 
-class Method:
-    """The interface of a method: it updates w, v and theta, arrays that the run reads; an `ExactRun` sets v.
+class Method(ABC):
+    """A method on one problem. To write one, say what an iteration does, and what its dual point is.
 
     Attributes
     ----------
-    s : ndarray or None
-        The slopes of the losses, if the method knows them.
+    problem : Problem
+    w, v, theta : ndarray
+        The iterates.
     ended : bool
         Another iteration would change nothing.
-    numbers : tuple of str
-        The attributes that are numbers and on which further iterations depend.
+    iteration : int
+        Iterations so far; counted by the run.
+    best_dual : BestDual
+        The last certificate, and the best dual value so far.
+    arrays, numbers : tuple of str
+        The attributes on which further iterations depend: arrays, and numbers. They are the saved state.
     """
+
+    arrays: ClassVar[tuple[str, ...]] = ("w", "v", "theta")
+    numbers: ClassVar[tuple[str, ...]] = ()
 
     w: np.ndarray
     v: np.ndarray
     theta: np.ndarray
-    s: np.ndarray | None = None
     ended: bool = False
-    numbers: ClassVar[tuple[str, ...]] = ()
+    iteration: int = 0
 
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.best_dual = problem, BestDual()
+
+    # --- what each method says ---------------------------------------------------------------------------------------
+
+    @abstractmethod
     def advance(self) -> None:
-        """One iteration."""
-        raise NotImplementedError
+        """One iteration; `iteration` is its number. It may leave infinite or NaN iterates."""
 
-    def state(self) -> dict[str, np.ndarray]:
-        """The arrays, besides w, v and theta, on which further iterations depend; not copies."""
-        return {}
+    @abstractmethod
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        """As `Run.dual_point`."""
 
-    def thaw(self) -> None:
-        """Replace w, v and theta by copies: they may be read-only, or known to the problem."""
-        self.w, self.v, self.theta = self.w.copy(), self.v.copy(), self.theta.copy()
-
-
-class SolvedAtOnce(Method):
-    """A method whose first iteration ends at the solution."""
-
-    def __init__(self) -> None:
-        self.solved = np.zeros(1)
+    # --- what it may say otherwise -----------------------------------------------------------------------------------
 
     @property
-    def ended(self) -> bool:  # type: ignore[override]
-        return bool(self.solved[0])
+    def point(self) -> Point:
+        """As `Run.point`."""
+        return Point(self.w, self.v, self.theta)
 
-    def advance(self) -> None:
-        if not self.ended:
-            self.solve()
-            self.solved[0] = 1.0
+    @property
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        """As `Run.means`."""
+        return self.w, self.v
 
-    def solve(self) -> None:
-        """Set w and theta to the solution."""
-        raise NotImplementedError
+    @property
+    def answer(self) -> np.ndarray:
+        """As `Run.answer`."""
+        return self.w
 
-    def state(self) -> dict[str, np.ndarray]:
-        return {"solved": self.solved}
+    def is_finite(self) -> bool:
+        """As `Run.is_finite`."""
+        w, _, theta = self.point
+        return all_finite(w) and all_finite(theta)
+
+    def monitor(self) -> Monitor:
+        """As `Run.monitor`. The certificate, which every point of the trace needs, has the objective."""
+        found = self.certify()
+        return Monitor(self.iteration, objective=found.primal, primal_residual=found.primal_residual)
+
+    def certificate(self) -> Certificate:
+        """The certificate of `answer` with the dual value of `dual_point`."""
+        return certify(self.problem, self.w, self.v, *self.dual_point())
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """The arrays of the state by name; not copies."""
+        return {name: getattr(self, name) for name in self.arrays}
+
+    def restored(self) -> None:  # noqa: B027
+        """Compute again what follows from the state, which has changed."""
+
+    def moved_to(self, problem: Problem, solver: AllRowsSolver) -> Method:
+        """A copy for the same problem; for another one, a start from here, with whatever is worth keeping."""
+        other = solver.method(problem, self.point)
+        if problem is self.problem:
+            other.restore(self.state())
+            other.best_dual = copy.copy(self.best_dual)
+        return other
+
+    def extrapolate(self, last: Self, before: Self, times: float) -> None:  # noqa: B027
+        """As `Run.extrapolate`."""
+
+    def narrowed(self, problem: Problem, rows: np.ndarray) -> Method | None:
+        """As `Run.narrowed`."""
+        return None
+
+    # --- what all methods share --------------------------------------------------------------------------------------
+
+    def certify(self) -> Certificate:
+        """The certificate of `answer`, with the best dual value so far."""
+        return self.best_dual.find(self.problem, self.iteration, self.certificate)
+
+    def state(self) -> NamedState:
+        """As `Run.state`."""
+        numbers = {name: getattr(self, name) for name in (*self.numbers, "iteration")}
+        return (
+            {name: kept(array) for name, array in self.saved().items()} | numbers | {"best_dual": self.best_dual.best}
+        )
+
+    def restore(self, state: NamedState) -> None:
+        """As `Run.restore`."""
+        named: Mapping[str, Any] = state
+        for name, array in self.saved().items():
+            array[...] = named[name]
+        for name in (*self.numbers, "iteration"):
+            setattr(self, name, named[name])
+        self.best_dual.best = float(named["best_dual"])
+        self.best_dual.forget()
+        self.restored()
 
 
 class AllRowsRun(Run):
-    """A method on one problem, whose point is that of the method. What it does not say itself is its `dual_point`."""
+    """A method on one problem."""
 
-    def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
-        self.problem, self.solver, self.method = problem, solver, method
-        self.iteration, self.best_dual = 0, BestDual()
+    solver: AllRowsSolver
 
-    @property
-    def v(self) -> np.ndarray:
-        return self.method.v
-
-    @v.setter
-    def v(self, v: np.ndarray) -> None:
-        self.method.v = v
+    def __init__(self, solver: AllRowsSolver, method: Method) -> None:
+        self.solver, self.method, self.problem = solver, method, method.problem
 
     def advance(self, work: Work) -> None:
         assert isinstance(work, Iterations)
         for _ in range(work.number):
-            self.method.advance()
-        self.iteration += work.number
+            self.method.iteration += 1
+            if not self.method.ended:
+                self.method.advance()
 
     @property
-    def ended(self) -> bool:  # type: ignore[override]
+    def ended(self) -> bool:
         return self.method.ended
+
+    def is_finite(self) -> bool:
+        return self.method.is_finite()
 
     @property
     def point(self) -> Point:
-        return Point(self.method.w, self.method.v, self.method.theta)
+        return self.method.point
+
+    @property
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.method.means
+
+    @property
+    def answer(self) -> np.ndarray:
+        return self.method.answer
 
     def monitor(self) -> Monitor:
-        """The certificate, which every point of the trace needs, has the objective."""
-        found = self.certify()
-        return Monitor(self.iteration, objective=found.primal, primal_residual=found.primal_residual)
+        return self.method.monitor()
+
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        return self.method.dual_point()
 
     def certify(self) -> Certificate:
-        return self.best_dual.find(self.problem, self.iteration, self._certificate)
-
-    def _certificate(self) -> Certificate:
-        return certify(self.problem, self.method.w, self.method.v, *self.dual_point())
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return {**self.point._asdict(), **self.method.state()}
+        return self.method.certify()
 
     def state(self) -> NamedState:
-        numbers = {name: getattr(self.method, name) for name in self.method.numbers}
-        numbers |= {"iteration": self.iteration, "best_dual": self.best_dual.best}
-        return {name: kept(array) for name, array in self._arrays().items()} | numbers
+        return self.method.state()
 
     def restore(self, state: NamedState) -> None:
-        self.method.thaw()
-        for name, array in self._arrays().items():
-            array[...] = state[name]
-        for name in self.method.numbers:
-            setattr(self.method, name, state[name])
-        self.iteration, self.best_dual.best = int(state["iteration"]), float(state["best_dual"])
-        self.best_dual.forget()
+        self.method.restore(state)
 
     def fork(self, problem: Problem | None) -> Run:
         if problem is None:
             raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
-        fork = self.solver.begin(problem, self.point)
-        assert isinstance(fork, AllRowsRun)
-        fork.done, fork.seconds = self.done, self.seconds
-        if problem is self.problem:
-            fork.restore(self.state())
-            fork.best_dual = copy.copy(self.best_dual)
-        return fork
+        return self._with(self.method.moved_to(problem, self.solver))
 
+    def extrapolate(self, last: Run, before: Run, times: float) -> None:
+        assert isinstance(last, AllRowsRun) and isinstance(before, AllRowsRun)
+        self.method.extrapolate(last.method, before.method, times)
 
-class ExactRun(AllRowsRun):
-    """The run of a method whose v is ``A w``, so that the dual value often has a closed form."""
+    def narrowed(self, problem: Problem, rows: np.ndarray) -> Run | None:
+        method = self.method.narrowed(problem, rows)
+        return None if method is None else self._with(method)
 
-    def __init__(self, problem: Problem, solver: Solver, method: Method) -> None:
-        super().__init__(problem, solver, method)
-        starts_at_zero = not method.w[0] and not method.w.any()  # the first entry alone tells most starts
-        self.v = frozen(np.zeros(problem.m)) if starts_at_zero else problem.last_A_products.of(method.w)
-
-    def advance(self, work: Work) -> None:
-        super().advance(work)
-        self.v = self.problem.last_A_products.of(self.method.w)
-        if not self.method.w.flags.writeable:  # the method makes new arrays, and v will not change either
-            frozen(self.v)
-
-    @property
-    def slopes(self) -> np.ndarray | None:
-        """Slopes of the losses; None if those count with which each coefficient is in balance, where X is diagonal."""
-        return self.method.s
-
-    def dual_point(self) -> tuple[Slopes, np.ndarray]:
-        """At a kink of a loss, the slope at w alone would not tell."""
-        n, theta = self.problem.n, self.method.theta
-        if self.slopes is not None:
-            return self.slopes, theta
-        return in_balance(nodes_of(self.problem), self.method.w, self.problem.last_A_transposed.of(theta)[:n]), theta
-
-    def _certificate(self) -> Certificate:
-        problem, w = self.problem, self.method.w
-        found = diagonal.values(problem, w, self.slopes, self.method.theta)
-        if found is None:
-            loss, dual = problem.loss_at(w)[0], duality.dual_value(problem, w, *self.dual_point())
-        else:
-            loss, dual = found.loss, Dual(found.dual, found.residual)
-        dual = duality.unless_unbounded(problem, dual)
-        primal = loss + problem.ridge_value(w) + problem.penalty_value(problem.last_A_products.of(w))
-        gap = duality.relative_gap(problem, primal, dual.value)
-        return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)
+    def _with(self, method: Method) -> Run:
+        run = AllRowsRun(self.solver, method)
+        run.done, run.seconds = self.done, self.seconds
+        return run

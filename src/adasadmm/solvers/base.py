@@ -187,8 +187,6 @@ class Run(ABC):
         Rows visited so far, or iterations for a solver that uses all rows; counted by `solve`.
     seconds : float
         Time spent in `advance`, and waiting for rows; counted by `solve`.
-    ended : bool
-        Another iteration would change nothing.
     from_file : bool
         It was read from a file that is not trusted, and must be compared with a new run before it continues.
 
@@ -211,7 +209,6 @@ class Run(ABC):
     batch_size: int = 1
     done: int = 0
     seconds: float = 0.0
-    ended: bool = False
     from_file: bool = False
 
     @abstractmethod
@@ -221,6 +218,11 @@ class Run(ABC):
     def is_finite(self) -> bool:
         """Whether the iterates, and whatever they are computed from, are finite; w and theta unless overridden."""
         return all_finite(self.point.w) and all_finite(self.point.theta)
+
+    @property
+    def ended(self) -> bool:
+        """Whether another iteration would change nothing."""
+        return False
 
     @property
     @abstractmethod

@@ -11,7 +11,6 @@ method, whose steps are long because a single coordinate hardly slows the others
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
 
 import numpy as np
 
@@ -22,9 +21,10 @@ from ..certificates.ascent import RowSide, move_slopes
 from ..problem import Problem
 from ..rows.kernels import weighted_squares
 from ..rows.matrices import WithIntercept
-from .all_rows import AllRowsSolver, ExactRun, Method
-from .base import Point, Run, refuse
+from .all_rows import AllRowsSolver
+from .base import Point, refuse
 from .tv.chain import Chain, chain_of
+from .tv.exact import ExactMethod
 
 __all__ = ["SDCA"]
 
@@ -54,9 +54,9 @@ class SDCA(AllRowsSolver):
     ('converged', True)
     """
 
-    loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
-    default_epochs: ClassVar[float] = 200.0
-    trace_iterations: ClassVar[int] = 3
+    loss_functions = ("prox",)
+    default_epochs = 200.0
+    trace_iterations = 3
 
     @staticmethod
     def fits(problem: Problem) -> str:
@@ -73,41 +73,38 @@ class SDCA(AllRowsSolver):
     def check(self, problem: Problem) -> None:
         refuse(self, self.fits(problem))
 
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return ExactRun(problem, self, AscentMethod(problem, start))
+    def method(self, problem: Problem, start: Point) -> AscentMethod:
+        return AscentMethod(problem, start)
 
 
-class AscentMethod(Method):
+class AscentMethod(ExactMethod):
     """The slopes s, ``pull = X'(c s)/n``, and the w that belongs to them and to theta."""
 
+    arrays = (*ExactMethod.arrays, "s", "pull")
     s: np.ndarray
 
     def __init__(self, problem: Problem, start: Point) -> None:
-        self.problem, self.chain = problem, Chain(problem)
+        super().__init__(problem, start.w.copy(), start.theta.copy())
+        self.chain = Chain(problem)
         self.ridge = ridge_of(problem)
         self.inverse = 1.0 / self.ridge
         share = problem.rows.c / problem.n
         size = share * weighted_squares(problem.rows.X, self.inverse)
         self.rows = RowSide(problem.loss, problem.rows, size, share, self.inverse, 1)
-        self.w, self.theta, self.epoch = start.w.copy(), start.theta.copy(), np.zeros(1)
         self.s = duality.slopes(problem, problem.predictions(self.w)) if self.w.any() else np.zeros(problem.n)
         self.pull = duality.data_pull(problem, self.s)
         # Compile before the clock starts.
         move_slopes(self.rows, np.arange(0), 0, 0, 0, self.s, self.w)
 
-    def state(self) -> dict[str, np.ndarray]:
-        return {"s": self.s, "pull": self.pull, "epoch": self.epoch}
-
-    def advance(self) -> None:
+    def improve(self) -> None:
         problem = self.problem
         centre = np.where(problem.gamma > 0.0, 0.0, self.w)  # only the intercept has one
-        order = np.random.default_rng(int(self.epoch[0])).permutation(problem.n)
+        order = np.random.default_rng(self.iteration - 1).permutation(problem.n)
         of_A = problem.times_A_transposed(self.theta)
         w = centre - self.inverse * (self.pull - of_A)
         move_slopes(self.rows, order, 0, problem.n, 0, self.s, w)
         self.pull[:] = self.ridge * (centre - w) + of_A
         self.w[:], self.theta[:] = self.chain.solve(self.ridge, centre - self.inverse * self.pull)
-        self.epoch += 1.0
 
 
 def ridge_of(problem: Problem) -> np.ndarray:

@@ -15,7 +15,7 @@ import copy
 import dataclasses
 import math
 from functools import partial
-from typing import Any, ClassVar
+from typing import Self
 
 import numpy as np
 import scipy.linalg.blas
@@ -28,8 +28,8 @@ from ...linalg.dense_systems import DenseSystem
 from ...linalg.system import System
 from ...problem import Problem
 from ...rows import products
-from ..all_rows import AllRowsRun, AllRowsSolver, Method
-from ..base import Point, Run, Slopes, Unfit, beyond
+from ..all_rows import AllRowsSolver, Method
+from ..base import NamedState, Point, Slopes, Unfit, beyond
 from ..units import even_beta
 from .newton import PenaltyEnvelope, step_length
 
@@ -76,11 +76,11 @@ class ProximalNewton(AllRowsSolver):
     (array([1.5, 2.5]), 'converged')
     """
 
-    takes_vector_losses: ClassVar[bool] = True
-    extrapolates: ClassVar[bool] = True
-    loss_functions: ClassVar[tuple[str, ...]] = ("second",)
-    alternative: ClassVar[str] = "ALM() or IPM()"
-    default_epochs: ClassVar[float] = 100.0
+    takes_vector_losses = True
+    extrapolates = True
+    loss_functions = ("second",)
+    alternative = "ALM() or IPM()"
+    default_epochs = 100.0
 
     def check(self, problem: Problem) -> None:
         for part, _ in penalties.parts_of(problem.penalty, problem.p):
@@ -97,8 +97,8 @@ class ProximalNewton(AllRowsSolver):
                 f"got {problem.d}; use ADMM()"
             )
 
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return ProximalNewtonRun(problem, self, ProximalNewtonMethod(problem, start))
+    def method(self, problem: Problem, start: Point) -> ProximalNewtonMethod:
+        return ProximalNewtonMethod(problem, start)
 
 
 class QuadraticModel:
@@ -124,12 +124,13 @@ class QuadraticModel:
 
 
 class ProximalNewtonMethod(Method):
-    """The iterates, the curvature h of the rows in H, and beta."""
+    """The iterates, the curvature h of the rows in H, and beta. v is that of the model, whose zeros are exact."""
 
-    numbers: ClassVar[tuple[str, ...]] = ("beta", "shortened")
+    arrays = (*Method.arrays, "h")
+    numbers = ("beta", "shortened")
 
     def __init__(self, problem: Problem, start: Point) -> None:
-        self.problem = problem
+        super().__init__(problem)
         self.w, self.v, self.theta = (array.copy() for array in start)
         k = losses.width(problem.loss)
         self.h = np.zeros(problem.n) if k == 1 else np.zeros((problem.terms, k, k))
@@ -144,8 +145,34 @@ class ProximalNewtonMethod(Method):
         self.members = np.concatenate(groups) if groups else np.empty(0, np.int64)
         self.group = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
 
-    def state(self) -> dict[str, np.ndarray]:
-        return {"h": self.h}
+    def dual_point(self) -> tuple[Slopes, np.ndarray]:
+        return duality.slopes(self.problem, self.predictions()), self.theta
+
+    def restore(self, state: NamedState) -> None:
+        self.h = np.empty_like(self.h)  # the model of the last one is not written to
+        self.model = self.z = self.loss = None
+        super().restore(state)
+
+    def moved_to(self, problem: Problem, solver: AllRowsSolver) -> Method:
+        """With another penalty on the same rows it keeps H, and a smaller beta, with which theta can move."""
+        other = super().moved_to(problem, solver)
+        assert isinstance(other, ProximalNewtonMethod)
+        if problem.rows is not self.problem.rows:
+            return other
+        if problem.loss is self.problem.loss:
+            other.z, other.loss = self.z, self.loss
+        other.h = self.h
+        if problem.system is self.problem.system and np.array_equal(problem.gamma, self.problem.gamma):
+            other.model, other.even = copy.copy(self.model), self.even
+        if problem is not self.problem:
+            other.beta, other.shortened = LOOSER * self.beta, self.shortened
+            other.theta[:] = into_domain(problem, other.theta)
+        return other
+
+    def extrapolate(self, last: Self, before: Self, times: float) -> None:
+        self.w[:] = beyond(last.w, before.w, times)
+        self.z, self.loss = beyond(last.predictions(), before.predictions(), times), None
+        self.theta[:] = into_domain(self.problem, beyond(last.theta, before.theta, times))
 
     def advance(self) -> None:
         """One iteration: the model at w, its minimum, and a step there that lowers the objective."""
@@ -307,41 +334,3 @@ class Search:
     def _slope(self, Ap: np.ndarray, smooth: float, bend: float, length: float) -> float:
         """The slope after a step of this length, from the first slope of the smooth part and its second derivative."""
         return smooth + length * bend - float(self.constraint(self.Aw + length * Ap)[2] @ Ap)
-
-
-class ProximalNewtonRun(AllRowsRun):
-    """The run. Its v is that of the model, whose zeros are exact."""
-
-    method: ProximalNewtonMethod
-
-    def dual_point(self) -> tuple[Slopes, np.ndarray]:
-        return duality.slopes(self.problem, self.method.predictions()), self.method.theta
-
-    def restore(self, state: Any) -> None:
-        self.method.h = np.empty_like(self.method.h)  # the model of the last one is not written to
-        self.method.model = self.method.z = self.method.loss = None
-        super().restore(state)
-
-    def fork(self, problem: Problem | None) -> Run:
-        """A copy; with another penalty on the same rows it keeps H, and a smaller beta, with which theta can move."""
-        fork = super().fork(problem)
-        assert isinstance(fork, ProximalNewtonRun) and problem is not None
-        if problem.rows is not self.problem.rows:
-            return fork
-        one, other = self.method, fork.method
-        if problem.loss is self.problem.loss:
-            other.z, other.loss = one.z, one.loss
-        other.h = one.h
-        if problem.system is self.problem.system and np.array_equal(problem.gamma, self.problem.gamma):
-            other.model, other.even = copy.copy(one.model), one.even
-        if problem is not self.problem:
-            other.beta, other.shortened = LOOSER * one.beta, one.shortened
-            other.theta[:] = into_domain(problem, other.theta)
-        return fork
-
-    def extrapolate(self, last: Run, before: Run, times: float) -> None:
-        assert isinstance(last, ProximalNewtonRun) and isinstance(before, ProximalNewtonRun)
-        method, one, other = self.method, last.method, before.method
-        method.w[:] = beyond(one.w, other.w, times)
-        method.z, method.loss = beyond(one.predictions(), other.predictions(), times), None
-        method.theta[:] = into_domain(self.problem, beyond(one.theta, other.theta, times))

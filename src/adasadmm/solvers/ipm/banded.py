@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from ...certificates.trace import Certificate
 from ...linalg.banded_system import Saddle
 from ...problem import Problem
 from ...rows.matrices import CSR, Dense, to_scipy
-from ..all_rows import AllRowsSolver, ExactRun, Method
-from ..base import Point, Run, refuse
+from ..all_rows import AllRowsSolver
+from ..base import Point, refuse
+from ..tv.exact import ExactMethod
 from ..tv.nodes import limits_of
-from ..work import Work
 from . import steps as steps
 from .banded_terms import Edges, KinkedRows, SmoothRows
 from .box_terms import loss_pieces
@@ -74,8 +74,11 @@ class BandedIPM(AllRowsSolver):
     array([ 0.  ,  0.  , -1.96,  0.  ,  0.  ])
     """
 
-    default_epochs: ClassVar[float] = 1.0
-    fit_epochs: ClassVar[int] = 1  # type: ignore[assignment]
+    default_epochs = 1.0
+
+    @property
+    def fit_epochs(self) -> int:
+        return 1
 
     @staticmethod
     def fits(problem: Problem) -> str:
@@ -97,8 +100,8 @@ class BandedIPM(AllRowsSolver):
     def check(self, problem: Problem) -> None:
         refuse(self, self.fits(problem))
 
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return BandedRun(problem, self, BandedMethod(problem, start))
+    def method(self, problem: Problem, start: Point) -> BandedMethod:
+        return BandedMethod(problem, start)
 
 
 def entries_of(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
@@ -120,9 +123,14 @@ class Now(NamedTuple):
     value: float
 
 
-class BandedMethod(Method):
-    """The iterations. ``zero`` tells where ``A w`` is to be 0, ``exact`` whether it is, and ``s`` are slopes."""
+class BandedMethod(ExactMethod):
+    """The iterations. ``zero`` tells where ``A w`` is to be 0, ``exact`` whether it is, and ``s`` are slopes.
 
+    v has exact zeros where ``A w`` is 0 up to rounding.
+    """
+
+    arrays = (*ExactMethod.arrays, "s", "zero")
+    numbers = ("ended", "exact")
     now: Now
     s: np.ndarray
     x: np.ndarray  # the iterate; w is the best one
@@ -131,18 +139,15 @@ class BandedMethod(Method):
     of_edges: float  # their complementarity
 
     def __init__(self, problem: Problem, start: Point) -> None:
-        self.problem = problem
-        self.w, self.theta = start.w.copy(), start.theta.copy()
-        self.s, self.zero = np.zeros(problem.n), np.zeros(problem.m, np.bool_)
-        self.done, self.exact = np.zeros(1), np.zeros(1)
-
-    def state(self) -> dict[str, np.ndarray]:
-        return {"slopes": self.s, "zero": self.zero, "solved": self.done, "exact": self.exact}
+        super().__init__(problem, start.w.copy(), start.theta.copy())
+        self.s, self.zero, self.exact = np.zeros(problem.n), np.zeros(problem.m, np.bool_), False
 
     def advance(self) -> None:
-        if self.done[0]:
-            return
-        self.done[0] = 1.0
+        super().advance()
+        self.v = np.where(self.zero, 0.0, self.v)
+
+    def improve(self) -> None:
+        self.ended = True
         self._begin()
         least, ago, best = math.inf, 0, self._point()
         for _ in range(MOST_ITERATIONS):
@@ -276,29 +281,19 @@ class BandedMethod(Method):
             self.x = self.x + saddle.solve(np.zeros_like(self.x), np.where(zero, -u, 0.0))[0]
         self.now = self._follow(self.now.gap)
         if self._excess <= (1.0 + 2.0 * part) * before:
-            self.w[:], self.exact[0] = self.x, 1.0
+            self.w[:], self.exact = self.x, True
 
-
-class BandedRun(ExactRun):
-    """The run around the method. v has exact zeros where ``A w`` is 0 up to rounding."""
-
-    method: BandedMethod
-
-    def advance(self, work: Work) -> None:
-        super().advance(work)
-        self.v = np.where(self.method.zero, 0.0, self.v)
-
-    def certify(self) -> Certificate:
+    def certificate(self) -> Certificate:
         """The certificate of w, with the distance of v from ``A w``, in which rounding errors do not count."""
-        found, reason, apart = super().certify(), "", 0.0
-        if not self.method.exact[0]:
-            apart = float(np.linalg.norm(self.problem.residual(self.method.w, self.v)))
+        found, reason, apart = super().certificate(), "", 0.0
+        if not self.exact:
+            apart = float(np.linalg.norm(self.problem.residual(self.w, self.v)))
         if found.relative_gap > CONVERGED and not found.reason:
             reason = self._rounding(found.gap)
         return dataclasses.replace(found, primal_residual=apart, reason=found.reason or reason)
 
     def _rounding(self, gap: float) -> str:
         """The reason of a gap that is not much larger than what rounding errors of ``A w`` cost."""
-        sizes = abs(to_scipy(self.problem.A)) @ np.abs(self.method.w)
+        sizes = abs(to_scipy(self.problem.A)) @ np.abs(self.w)
         rounding = EPS * float(limits_of(self.problem) @ sizes)
         return ROUNDING.format(rounding) if gap <= PART * rounding else ""

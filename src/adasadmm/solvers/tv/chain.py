@@ -22,8 +22,8 @@ from ...linalg.paths import Paths
 from ...problem import Problem
 from ...rows.last_products import frozen
 from ...rows.matrices import WithIntercept
-from ..all_rows import SolvedAtOnce
 from ..base import Point
+from .exact import ExactMethod
 from .nodes import (
     Nodes,
     is_piecewise,
@@ -111,14 +111,15 @@ class Chain:
         return ordered, theta
 
 
-class ChainMethod(SolvedAtOnce):
+class ChainMethod(ExactMethod):
     """The exact solution by dynamic programming; arrays are in the order of the walk along the paths."""
 
+    numbers = ("ended",)
+
     def __init__(self, problem: Problem, start: Point) -> None:
-        super().__init__()
-        self.problem, self.chain = problem, Chain(problem)
+        super().__init__(problem, frozen(start.w), frozen(start.theta))
+        self.chain = Chain(problem)
         self.paths = self.chain.paths
-        self.w, self.theta = frozen(start.w), frozen(start.theta)
         self.searches = isinstance(problem.rows.X, WithIntercept) and not _is_redundant(self.nodes)
 
     @functools.cached_property
@@ -131,7 +132,7 @@ class ChainMethod(SolvedAtOnce):
             h, t, _ = self._quadratic(0.0)
             self.problem.of_coordinates[PIECES] = pieces_along(h, t, strengths)
 
-    def solve(self) -> None:
+    def improve(self) -> None:
         start = self.w if self.paths.natural else self.w[self.paths.order]
         shift = 0.0
         if self.searches:
@@ -142,6 +143,7 @@ class ChainMethod(SolvedAtOnce):
             self.w[-1] = shift
         frozen(self.w)
         frozen(self.theta)
+        self.ended = True
 
     def _solved(self, shift: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The best w for this intercept, and the multipliers of the edges."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from ... import losses
 from ...linalg.cuts import cut_into_pieces
 from ...problem import Problem
-from ..all_rows import SolvedAtOnce
 from ..base import Point
 from .edges import edges_of
+from .exact import ExactMethod
 from .gradients import set_intercept
 from .nodes import has_missing, is_piecewise, nodes_of, pieces_of
 
@@ -25,18 +25,20 @@ def needs_cuts(problem: Problem) -> bool:
     return not isinstance(problem.loss, losses.Squared) or has_missing(problem)
 
 
-class CutMethod(SolvedAtOnce):
+class CutMethod(ExactMethod):
     """The exact solution, in one iteration."""
 
-    def __init__(self, problem: Problem, start: Point) -> None:
-        super().__init__()
-        self.problem = problem
-        self.w, self.theta = start.w.copy(), start.theta.copy()
-        self.shift = set_intercept(problem, self.w)
+    numbers = ("ended",)
 
-    def solve(self) -> None:
+    def __init__(self, problem: Problem, start: Point) -> None:
+        w = start.w.copy()
+        self.shift = set_intercept(problem, w)
+        super().__init__(problem, w, start.theta.copy())
+
+    def improve(self) -> None:
         edges, pieces = edges_of(self.problem), pieces_of(nodes_of(self.problem), self.shift)
         assert edges is not None
         forces = edges.forces(self.theta)
         cut_into_pieces(pieces, edges, self.w[: self.problem.n], forces)
         self.theta[:] = edges.multipliers(forces)
+        self.ended = True

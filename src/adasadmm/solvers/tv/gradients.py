@@ -15,10 +15,10 @@ import numpy as np
 from ... import losses
 from ...problem import Problem
 from ...rows.matrices import WithIntercept
-from ..all_rows import Method
 from ..base import Point
 from .ascent import Ascent, fused_clusters, model_value
 from .edges import edges_of
+from .exact import ExactMethod
 from .lattice import lattice_of
 from .nodes import (
     has_missing,
@@ -71,27 +71,28 @@ def set_intercept(problem: Problem, w: np.ndarray) -> float:
     return float(w[-1])
 
 
-class GradientMethod(Method):
+class GradientMethod(ExactMethod):
     """Newton steps around the dual ascent; for the squared loss, the dual ascent alone."""
 
     def __init__(self, problem: Problem, start: Point, inner: Ascent) -> None:
-        self.problem, self.nodes, self.inner, self.graph = problem, nodes_of(problem), inner, inner.graph
-        self.w, self.theta = start.w.copy(), start.theta.copy()
-        self.shift = set_intercept(problem, self.w)
+        w = start.w.copy()
+        self.shift = set_intercept(problem, w)
+        super().__init__(problem, w, start.theta.copy())
+        self.nodes, self.inner, self.graph = nodes_of(problem), inner, inner.graph
         self.dual = np.array([-math.inf])  # the best value of the model's dual function
         self.is_squared = isinstance(problem.loss, losses.Squared)
         if self.is_squared:
             self.h, self.t = quadratic(self.nodes, self.shift)
             inner.set(self.h, self.t)
 
-    def state(self) -> dict[str, np.ndarray]:
-        return {"dual": self.dual, **self.inner.state()}
+    def saved(self) -> dict[str, np.ndarray]:
+        return {**super().saved(), "dual": self.dual, **self.inner.state()}
 
     @property
     def _coefficients(self) -> np.ndarray:
         return self.w[: self.problem.n]
 
-    def advance(self) -> None:
+    def improve(self) -> None:
         if self.is_squared:
             self._reach_next_goal()
         else:

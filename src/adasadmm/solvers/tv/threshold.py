@@ -18,8 +18,8 @@ import numpy as np
 from ... import losses, penalties
 from ...problem import Problem
 from ...rows.matrices import WithIntercept, to_scipy
-from ..all_rows import Method
-from ..base import Point
+from ..base import NamedState, Point
+from .exact import ExactMethod
 from .nodes import limits_of, nodes_of, quadratic
 
 __all__ = ["FusedPart", "ThresholdMethod", "fused_part"]
@@ -57,31 +57,30 @@ def fused_part(problem: Problem) -> FusedPart | str:
     return FusedPart(inner, kept, h, float(thresholds.max()))
 
 
-class ThresholdMethod(Method):
+class ThresholdMethod(ExactMethod):
     """A method for the fused part, and what thresholding makes of its point."""
 
-    def __init__(self, problem: Problem, part: FusedPart, inner: Method, start: Point) -> None:
-        self.part, self.inner, self.w, self.theta = part, inner, start.w.copy(), start.theta.copy()
+    def __init__(self, problem: Problem, part: FusedPart, inner: ExactMethod, start: Point) -> None:
+        super().__init__(problem, start.w.copy(), start.theta.copy())
+        self.part, self.inner = part, inner
         A = to_scipy(problem.A)[~part.kept]
         self.node, self.entry = A.indices.astype(np.int64), A.data
         limits = limits_of(problem)[~part.kept]
         total = np.bincount(self.node, np.abs(self.entry) * limits, problem.n)[self.node]
         self.share = np.divide(np.sign(self.entry) * limits, total, out=np.zeros_like(limits), where=total > 0.0)
 
-    @property
-    def ended(self) -> bool:  # type: ignore[override]
-        return self.inner.ended
+    def state(self) -> NamedState:
+        return {**super().state(), **{f"inner.{name}": value for name, value in self.inner.state().items()}}
 
-    def state(self) -> dict[str, np.ndarray]:
-        inner = {"w": self.inner.w, "theta": self.inner.theta, **self.inner.state()}
-        return {f"inner.{name}": array for name, array in inner.items()}
+    def restore(self, state: NamedState) -> None:
+        super().restore(state)
+        inner = {name.removeprefix("inner."): value for name, value in state.items() if name.startswith("inner.")}
+        self.inner.restore(inner)
+        self.ended = self.inner.ended
 
-    def thaw(self) -> None:
-        super().thaw()
-        self.inner.w, self.inner.theta = self.inner.w.copy(), self.inner.theta.copy()
-
-    def advance(self) -> None:
-        self.inner.advance()
+    def improve(self) -> None:
+        self.inner.improve()
+        self.ended = self.inner.ended
         fused = self.inner.w
         self.w[:] = fused - np.clip(fused, -self.part.threshold, self.part.threshold)
         self.theta[self.part.kept] = self.inner.theta

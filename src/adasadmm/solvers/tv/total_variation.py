@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ... import penalties
 from ...problem import Problem
-from ..all_rows import AllRowsSolver, ExactRun, Method
-from ..base import Point, Run, refuse
+from ..all_rows import AllRowsSolver
+from ..base import Point, refuse
 from .chain import ChainMethod, why_no_chain
 from .cuts import CutMethod, needs_cuts
 from .edges import edges_of
+from .exact import ExactMethod
 from .gradients import along_edges, along_lattice, why_no_graph
 from .lattice import is_lattice
 from .nodes import why_not
@@ -46,7 +47,7 @@ class Strategy(NamedTuple):
     """
 
     reason: str
-    begin: Callable[[Problem, Point], Method]
+    begin: Callable[[Problem, Point], ExactMethod]
     at_once: bool = False
 
 
@@ -83,7 +84,7 @@ def _thresholded(problem: Problem) -> Strategy | str:
     if isinstance(inner, str):
         return inner
 
-    def begin(problem: Problem, start: Point) -> Method:
+    def begin(problem: Problem, start: Point) -> ExactMethod:
         point = Point(start.w.copy(), start.v[part.kept], start.theta[part.kept])
         return ThresholdMethod(problem, part, inner.begin(part.problem, point), start)
 
@@ -143,7 +144,7 @@ class TotalVariation(AllRowsSolver):
     array([1., 1., 5., 5.])
     """
 
-    default_epochs: ClassVar[float] = 1000.0
+    default_epochs = 1000.0
 
     def check(self, problem: Problem) -> None:
         strategy = strategy_of(problem)
@@ -153,7 +154,7 @@ class TotalVariation(AllRowsSolver):
         if len(strengths) > 1 and strategy_of(problem) is CHAIN:
             ChainMethod(problem, Point(*map(np.zeros, (problem.d, problem.p, problem.m)))).foresee(strengths)
 
-    def begin(self, problem: Problem, start: Point) -> Run:
+    def method(self, problem: Problem, start: Point) -> ExactMethod:
         strategy = strategy_of(problem)
         assert isinstance(strategy, Strategy)
-        return ExactRun(problem, self, strategy.begin(problem, start))
+        return strategy.begin(problem, start)
