@@ -5,8 +5,8 @@ BIN    := $(VENV)/bin
 export PYTHONHASHSEED := 0
 
 # The scripts of `make bench`, each of which writes a table into the docs, and further options of benchopt.
-TABLES   ?= shapes glm softmax quantile insurance housing sacramento network paths exactness groups published growth row_visit batch_sizes w_steps full_metric big_sparse cold_start limits defaults peers all_rows tight one_pass \
-  high_accuracy step_sizes step_kinds means betas certificates streams stream_passes vowpal clusters kills fuzz fuzz_cvxpy hostile steady benchopt_page
+TABLES   ?= shapes glm softmax quantile insurance housing sacramento network paths exactness groups published growth row_visit big_sparse cold_start limits defaults peers all_rows tight one_pass \
+  high_accuracy streams stream_passes vowpal clusters kills fuzz fuzz_cvxpy hostile steady benchopt_page
 BENCHOPT ?=
 
 CASES    ?= $(basename $(notdir $(wildcard examples/case_*.py)))
