@@ -1,4 +1,4 @@
-"""The choice of ``solver="auto"``: the method for the shape of the problem, and its successors if it misses ``tol``.
+"""The choice of ``solver="auto"``: the facts about a problem that matter, `Shape`, and a table of `RULES`.
 
 In memory, all methods but the stochastic ones solve a Newton system in each step, by the cheapest factorisation for the
 shape (`linalg.systems`). They differ in how many steps they need, and in what a step costs beside the system:
@@ -11,11 +11,17 @@ shape (`linalg.systems`). They differ in how many steps they need, and in what a
 - the augmented Lagrangian method needs 20 to 100, but only with the rows at which the loss has curvature, or a sample
   of them. So it is faster where rows are many more than features, unless all rows have curvature and Newton's matrix
   costs no more than a few passes over X.
+
+The rules that apply to a problem, and whose solver takes it, are run in the order of the table until one of them
+reaches ``tol``. To change a choice, change a rule; nothing else in the package chooses a solver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +32,7 @@ from .linalg.block_systems import block_starts, entries_of_inverses
 from .linalg.systems import PASS, pass_cost
 from .penalties import GroupL2
 from .problem import Problem
-from .registry import SOLVERS, Tuning
+from .registry import AUTOMATIC, SOLVERS, Tuning, as_solver
 from .rows.matrices import CSR, innermost, size
 from .solvers import (
     ADMM,
@@ -46,13 +52,7 @@ from .solvers.ipm.box_terms import loss_pieces
 from .solvers.sdca import difficulty
 from .solvers.tv.total_variation import Strategy, strategy_of
 
-__all__ = [
-    "Choice",
-    "along_path",
-    "candidates",
-    "choices",
-    "is_auto",
-]
+__all__ = ["RULES", "Choice", "Rule", "Shape", "candidates", "choices", "for_blocks", "is_auto", "shape_of"]
 
 MOST_FEATURES = 2000  # with more, a dense d x d matrix costs more than passes over the rows
 # Rows a feature above which ALM is faster than IPM, measured at 100 to 1,000 features. If the loss has kinks, few rows
@@ -76,6 +76,179 @@ STEPS_OF_IPM, STEPS_OF_CONSENSUS = 12, 150
 MOST_DIFFICULTY = 10.0  # of dual coordinate ascent on a smooth loss: above, IPM is faster
 
 
+# --- the shape of a problem ------------------------------------------------------------------------------------------
+
+
+class Shape:
+    """The facts about a problem on which the choice of a solver depends.
+
+    A fact is computed when a rule first asks for it, and kept; what is expensive, such as the symbolic factorisation of
+    Newton's system, is kept by the problem, for the run. Which losses and penalties a method takes is not repeated
+    here: `takes` asks the method.
+
+    Attributes
+    ----------
+    n, d, m, width : int
+        Predictions, coefficients, rows of A, and predictions of a row.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = weakref.ref(problem)  # which keeps its shape, not the other way round
+        self.n, self.d, self.m, self.width = problem.n, problem.d, problem.m, losses.width(problem.loss)
+
+    @property
+    def problem(self) -> Problem:
+        problem = self._problem()
+        assert problem is not None
+        return problem
+
+    def takes(self, solver: Solver) -> bool:
+        """Whether a solver can be used for the problem."""
+        return fits(solver, self.problem)
+
+    @functools.cached_property
+    def rows(self) -> str:
+        """Where the rows are: "memory", "stream" or "workers"."""
+        return "workers" if self.problem.on_workers else "memory" if self.problem.source is None else "stream"
+
+    @functools.cached_property
+    def X(self) -> str:
+        """The form of X in memory, without an intercept: "diagonal", "one entry a row", "sparse" or "dense"."""
+        if self.problem.diagonal is not None:
+            return "diagonal"
+        inner = innermost(self.problem.rows.X)
+        if not isinstance(inner, CSR):
+            return "dense"
+        return "one entry a row" if (np.diff(inner.indptr) == 1).all() else "sparse"
+
+    @functools.cached_property
+    def loss(self) -> str:
+        """The kind of loss.
+
+        "vector": several predictions for each row; "slope only": neither a prox nor a second derivative; "squared";
+        "curved": a second derivative, and no linear or quadratic pieces; "smooth": such pieces, and no kinks; "kinked".
+        """
+        loss = self.problem.loss
+        if self.width > 1:
+            return "vector"
+        if not losses.is_smooth(loss):
+            return "kinked" if is_registered(losses.prox, loss) else "slope only"
+        if isinstance(loss, losses.Squared):
+            return "squared"
+        return "smooth" if loss_pieces(loss, self.problem.rows.y[:0]) else "curved"
+
+    @property
+    def is_smooth(self) -> bool:
+        return self.loss in ("squared", "smooth", "curved")
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether the slope of the loss has a known Lipschitz constant."""
+        return is_registered(losses.curvature, self.problem.loss)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the rows are in memory, each with one prediction, and v is a function of w."""
+        return self.rows == "memory" and self.loss != "vector" and self.problem.B is None
+
+    @property
+    def is_certified(self) -> bool:
+        """The same with a loss for which methods with all rows know their gap."""
+        return self.is_scalar and self.loss != "slope only"
+
+    @property
+    def strategy(self) -> Strategy | str:
+        """How total variation is solved where X is diagonal; or why it is not."""
+        return strategy_of(self.problem)
+
+    @property
+    def newton(self) -> str:
+        """How Newton's system is solved."""
+        return self.problem.system.name
+
+    @property
+    def is_iterative(self) -> bool:
+        """Whether Newton's system is solved by conjugate gradients."""
+        return self.newton == "conjugate gradients"
+
+    @functools.cached_property
+    def is_large_network(self) -> bool:
+        """Whether X falls into blocks that only differences couple, and ADMM with copies costs less than IPM."""
+        problem, X = self.problem, self.problem.rows.X
+        if not isinstance(X, CSR) or self.d <= MOST_FEATURES or not self.takes(ConsensusADMM()):
+            return False
+        if not isinstance(problem.penalty, GroupL2) and np.sum(np.diff(block_starts(X)) > 1) < 2:
+            return False
+        iteration = 2.0 * PASS * size(X) + entries_of_inverses(X) + PASS * size(problem.A)
+        return self.d > LARGE_NETWORK or STEPS_OF_CONSENSUS * iteration < STEPS_OF_IPM * problem.system.flops
+
+    @functools.cached_property
+    def has_many_rows(self) -> bool:
+        """Whether rows are so many that a method that needs few of them is faster than one that needs all."""
+        many = (MANY_ROWS_SMOOTH if self.is_smooth else MANY_ROWS_KINKED) * self.d
+        return self.n > many and self.loss != "squared" and not self._is_cheap_for_ipm()
+
+    def _is_cheap_for_ipm(self) -> bool:
+        """Whether Newton's matrix costs no more than a few passes over X, and ALM's would need all rows as well."""
+        X = self.problem.rows.X
+        if self.d > MOST_FEATURES or self.loss != "curved" or not self.takes(IPM()):
+            return False
+        if size(X) > MANY_ENTRIES and not isinstance(innermost(X), CSR):
+            return False
+        return self.problem.system.flops <= FEW_PASSES * pass_cost(X)
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether a factorisation takes too long, of a problem whose rows are not many more than its coefficients."""
+        return not self.has_many_rows and (self.problem.system.flops > MOST_FLOPS or self.is_iterative)
+
+    @functools.cached_property
+    def suits_ascent(self) -> bool:
+        """Whether dual coordinate ascent takes the problem and a few epochs suffice."""
+        return self.takes(SDCA()) and not (self.is_smooth and difficulty(self.problem) > MOST_DIFFICULTY)
+
+    @property
+    def suits_batches(self) -> bool:
+        """Whether methods that factor nothing, and read batches of rows, come first."""
+        if self.has_many_rows:
+            return self.d > MOST_FEATURES
+        few_rows = self.is_smooth and self.n < self.d  # for which conjugate gradients need few passes
+        return self.is_too_large and not self.suits_ascent and not (few_rows and self.is_iterative)
+
+    @property
+    def samples(self) -> int:
+        """The number of rows, which have `width` predictions each."""
+        return self.problem.terms
+
+    @property
+    def features(self) -> int:
+        """The number of coefficients of each of the `width` predictions."""
+        return self.d // self.width
+
+    @property
+    def newton_cost(self) -> float:
+        """Multiplications of the proximal Newton method, for a loss of several predictions."""
+        k, n, d = self.width, self.n / self.width, self.d / self.width
+        return NEWTON_STEPS * (k * k / 2.0 * n * d * d + INNER_STEPS * self.d**3 / 6.0)
+
+    @property
+    def admm_cost(self) -> float:
+        """Multiplications of ADMM, for a loss of several predictions."""
+        k, n, d = self.width, self.n / self.width, self.d / self.width
+        return n * d * d / 2.0 + ADMM_STEPS * (2.0 * pass_cost(self.problem.rows.X) + PROX * self.n + d * d * k)
+
+
+_SHAPES: weakref.WeakKeyDictionary[Problem, Shape] = weakref.WeakKeyDictionary()
+
+
+def shape_of(problem: Problem) -> Shape:
+    """The shape of a problem, kept as long as the problem."""
+    return _SHAPES.get(problem) or _SHAPES.setdefault(problem, Shape(problem))
+
+
+# --- the rules -------------------------------------------------------------------------------------------------------
+
+
 class Choice(NamedTuple):
     """A solver, and why it was chosen: a clause that follows "because".
 
@@ -89,129 +262,246 @@ class Choice(NamedTuple):
     at_once: bool = False
 
 
+def _never(shape: Shape) -> bool:
+    return False
+
+
+def _uncounted(shape: Shape) -> float:
+    return 0.0
+
+
+class Rule(NamedTuple):
+    """When a solver is run, and why.
+
+    Attributes
+    ----------
+    case : str
+        The problems to which the rule applies, in words: a line of the documentation.
+    applies : callable
+        The same as a function of the `Shape`. Whether the solver takes the loss and the penalty is asked afterwards.
+    solver : callable
+        The solver for the `Tuning` of an estimator.
+    reason : str
+        A clause that follows "because", filled with facts of the shape.
+    cost : callable, optional
+        Multiplications. Rules with a cost that stand next to each other are run in the order of their costs.
+    along_path : bool
+        The rule is for one of several strengths, for which the solution for another one is a start.
+    hands_over, at_once : callable
+        As in `Choice`.
+    """
+
+    case: str
+    applies: Callable[[Shape], bool]
+    solver: Callable[[Tuning], Solver]
+    reason: str
+    cost: Callable[[Shape], float] = _uncounted
+    along_path: bool = False
+    hands_over: Callable[[Shape], bool] = _never
+    at_once: Callable[[Shape], bool] = _never
+
+    def choice(self, shape: Shape, tuning: Tuning) -> Choice:
+        reason = self.reason.format(shape=shape)
+        return Choice(self.solver(tuning), reason, self.hands_over(shape), self.at_once(shape))
+
+
+STREAM = Rule(
+    "rows from a source that do not fit in memory",
+    lambda shape: shape.rows == "stream",
+    SOLVERS["ada-diag"],
+    "the rows arrive as a stream",
+)
+LAST_RESORT = Rule(
+    "what no other method takes",
+    lambda shape: True,
+    SOLVERS["ada-diag"],
+    "no other method takes this loss with this penalty",
+)
+
+RULES: tuple[Rule, ...] = (
+    STREAM,
+    Rule(
+        f"rows on workers, at most {MOST_FEATURES:,} coefficients, a loss with a prox",
+        lambda shape: shape.rows == "workers" and shape.d <= MOST_FEATURES and _has_prox(shape),
+        SOLVERS["admm"],
+        "the rows are on workers and {shape.d} coefficients are few",
+    ),
+    Rule(
+        "rows on workers",
+        lambda shape: shape.rows == "workers" and not (shape.d <= MOST_FEATURES and _has_prox(shape)),
+        SOLVERS["ada-diag"],
+        "the rows are on workers, with {shape.d} coefficients",
+    ),
+    Rule(
+        "B is not -I",
+        lambda shape: shape.rows == "memory" and shape.problem.B is not None,
+        SOLVERS["admm"],
+        "ADMM takes any B",
+    ),
+    # One of several strengths: methods that profit from the solution for another one.
+    Rule(
+        "several strengths, a smooth loss, and a dense Newton system",
+        lambda shape: (shape.is_smooth or shape.loss == "vector") and not _is_direct(shape) and shape.newton == "dense",
+        lambda tuning: ProximalNewton(),
+        "the loss is smooth, and the solution for another strength is near",
+        along_path=True,
+    ),
+    # A loss of several predictions. The first one also shows exact structure.
+    Rule(
+        "a loss of several predictions, whose Newton system is small",
+        lambda shape: shape.rows == "memory" and shape.loss == "vector",
+        lambda tuning: ProximalNewton(),
+        "{shape.samples} rows, {shape.features} coefficients and {shape.width} outputs make a small Newton system",
+        cost=lambda shape: shape.newton_cost,
+    ),
+    Rule(
+        "a loss of several predictions",
+        lambda shape: shape.rows == "memory" and shape.loss == "vector",
+        lambda tuning: ADMM(),
+        "{shape.samples} rows, {shape.features} coefficients and {shape.width} outputs take one factorisation and many "
+        "cheap passes",
+        cost=lambda shape: EXACTNESS * shape.admm_cost,
+    ),
+    # One prediction for each row.
+    Rule(
+        "X diagonal (signals, images), a penalty along chains, a grid or any graph; with the squared loss also an L1 "
+        "norm of the coefficients",
+        lambda shape: shape.is_scalar and shape.X == "diagonal",
+        lambda tuning: TotalVariation(),
+        "X is diagonal and the penalty acts along {shape.strategy.reason}",
+        at_once=lambda shape: isinstance(shape.strategy, Strategy) and shape.strategy.at_once,
+    ),
+    Rule(
+        "X diagonal, or with one entry in each row, and a banded A (trends of any order)",
+        lambda shape: shape.is_scalar and shape.X in ("diagonal", "one entry a row"),
+        lambda tuning: BandedIPM(),
+        "X has one entry in each row and A is banded",
+    ),
+    Rule(
+        "a loss with only a value and a slope",
+        lambda shape: shape.rows == "memory" and shape.loss in ("vector", "slope only"),
+        SOLVERS["ada-diag"],
+        "the loss has only a value and a slope",
+    ),
+    Rule(
+        f"X in blocks, one for each node of a network, with more than {MOST_FEATURES:,} coefficients; where its steps "
+        "cost less than those of IPM",
+        lambda shape: shape.is_certified and shape.is_large_network,
+        lambda tuning: ConsensusADMM(),
+        "X falls into blocks, whose {shape.d} coefficients only the penalty couples",
+    ),
+    Rule(
+        "too many sparse features for a factorisation, a ridge and a penalty along chains",
+        lambda shape: shape.is_certified and shape.is_too_large and shape.suits_ascent,
+        lambda tuning: SDCA(),
+        "{shape.n} rows and {shape.d} coefficients are too many for a factorisation, the penalty acts along chains, "
+        "and there is a ridge",
+    ),
+    Rule(
+        "the same with another structure, and a loss whose slope has a Lipschitz constant",
+        lambda shape: shape.is_certified and shape.suits_batches and shape.has_curvature,
+        lambda tuning: ASVRGADMM(beta=tuning.beta, batch_size=tuning.batch_size),
+        "{shape.n} rows and {shape.d} coefficients are too many for a factorisation",
+    ),
+    Rule(
+        "the same with another loss",
+        lambda shape: shape.is_certified and shape.suits_batches and not shape.has_curvature,
+        lambda tuning: SPDHG(beta=tuning.beta, batch_size=tuning.batch_size),
+        "{shape.n} rows and {shape.d} coefficients are too many for a factorisation",
+    ),
+    # Where ALM stalls, for instance on columns of very different sizes, IPM usually takes a few steps.
+    Rule(
+        f"more than {MANY_ROWS_KINKED} rows a feature (hinge, quantile, epsilon-insensitive), more than "
+        f"{MANY_ROWS_SMOOTH} (Huber, squared hinge); of a loss that is curved everywhere (logistic, Poisson and others "
+        f"with a logarithmic link) more than {MANY_ROWS_SMOOTH}, and more than about 300 dense columns or "
+        f"{MANY_ENTRIES / 1e6:.0f} million dense entries",
+        lambda shape: shape.is_certified and shape.has_many_rows,
+        lambda tuning: ALM(),
+        "{shape.n} rows are many more than {shape.d} coefficients",
+        hands_over=lambda shape: shape.takes(IPM()),
+    ),
+    Rule(
+        "the same, where ALM misses `tol`",
+        lambda shape: shape.is_certified and shape.has_many_rows,
+        lambda tuning: IPM(),
+        "ALM missed tol",
+    ),
+    Rule(
+        "fewer rows or columns, or one-hot columns",
+        lambda shape: shape.is_certified and not shape.has_many_rows and not shape.is_iterative,
+        lambda tuning: IPM(),
+        "{shape.n} rows and {shape.d} coefficients make a small Newton system, solved by a factorisation "
+        "({shape.newton})",
+    ),
+    Rule(
+        "the same without a cheap factorisation",
+        lambda shape: shape.is_certified and not shape.has_many_rows and shape.is_iterative,
+        lambda tuning: IPM(),
+        "{shape.n} rows and {shape.d} coefficients make a small Newton system, which needs conjugate gradients",
+    ),
+    Rule(
+        "a loss or a penalty that IPM does not take, or where it misses `tol`",
+        # Where X is diagonal, ALM takes long, and does not get further than IPM.
+        lambda shape: (
+            shape.is_certified and not shape.has_many_rows and (shape.X != "diagonal" or not shape.takes(IPM()))
+        ),
+        lambda tuning: ALM(),
+        "IPM does not take this loss or penalty, or missed tol",
+    ),
+)
+
+
+def _has_prox(shape: Shape) -> bool:
+    return is_registered(losses.prox, shape.problem.loss)
+
+
+def _is_direct(shape: Shape) -> bool:
+    """Whether a method for a diagonal X, or one with an entry in each row, takes the problem."""
+    return shape.X in ("diagonal", "one entry a row") and (shape.takes(TotalVariation()) or shape.takes(BandedIPM()))
+
+
+# --- the choice ------------------------------------------------------------------------------------------------------
+
+
 def is_auto(given: str | Solver) -> bool:
     """Whether the parameter ``solver`` leaves the choice to us."""
     return isinstance(given, str) and given == "auto"
 
 
-def candidates(given: str | Solver, problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterator[Choice]:
+def candidates(
+    given: str | Solver, problem: Problem, tuning: Tuning = AUTOMATIC, along_path: bool = False
+) -> Iterator[Choice]:
     """The solver that was given, by name or as an object; or those that "auto" runs in turn."""
     if is_auto(given):
-        return choices(problem, tuning, streaming)
-    return iter([Choice(SOLVERS[given](tuning) if isinstance(given, str) else given, "it was given")])
+        return choices(problem, tuning, along_path)
+    return iter([Choice(as_solver(given, tuning), "it was given")])
 
 
-def along_path(given: str | Solver, problem: Problem, tuning: Tuning) -> Iterator[Choice]:
-    """The same for one of several strengths of a penalty, for which a method should profit from a warm start."""
-    own = candidates(given, problem, tuning)
-    if not is_auto(given) or tuning.beta != "auto" or next(_direct(problem), None) is not None:
-        yield from own
-        return
-    if fits(ProximalNewton(), problem) and problem.system.name == "dense":
-        yield Choice(ProximalNewton(), "the loss is smooth, and the solution for another strength is near")
-    yield from own
+def choices(problem: Problem, tuning: Tuning = AUTOMATIC, along_path: bool = False) -> Iterator[Choice]:
+    """The solvers to run, in this order, until one of them reaches ``tol``.
 
-
-def choices(problem: Problem, tuning: Tuning, streaming: bool = False) -> Iterator[Choice]:
-    """The solvers to run, in this order, until one of them reaches ``tol``."""
-    if streaming:
-        yield Choice(SOLVERS["ada-diag"](tuning), "the rows arrive as a stream")
-    elif problem.on_workers:
-        yield _on_workers(problem, tuning)
-    elif tuning.beta != "auto":
+    What only a later rule needs to know is not computed before its turn.
+    """
+    shape = shape_of(problem)
+    if tuning.beta != "auto" and shape.rows == "memory":
         yield Choice(ADMM(tuning.beta), "beta is given, and is a parameter of ADMM")
-    else:
-        yield from (choice for choice in _in_memory(problem, tuning) if fits(choice.solver, problem))
-
-
-def _on_workers(problem: Problem, tuning: Tuning) -> Choice:
-    if problem.d <= MOST_FEATURES and is_registered(losses.prox, problem.loss):
-        return Choice(SOLVERS["admm"](tuning), f"the rows are on workers and {problem.d} coefficients are few")
-    return Choice(SOLVERS["ada-diag"](tuning), f"the rows are on workers, with {problem.d} coefficients")
-
-
-def _in_memory(problem: Problem, tuning: Tuning) -> Iterator[Choice]:
-    """All that may be run, the best first."""
-    if losses.width(problem.loss) > 1:
-        yield from _of_vectors(problem)
-        yield Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")
         return
-    shape = f"{problem.n} rows and {problem.d} coefficients"
-    smooth = losses.is_smooth(problem.loss)
-    yield from _direct(problem)
-    if not is_registered(losses.prox, problem.loss) and not smooth:
-        yield Choice(SOLVERS["ada-diag"](tuning), "the loss has only a value and a slope")
-        return
-    if _is_large_network(problem):
-        yield Choice(ConsensusADMM(), f"X falls into blocks, whose {problem.d} coefficients only the penalty couples")
-    many = (MANY_ROWS_SMOOTH if smooth else MANY_ROWS_KINKED) * problem.d
-    if problem.n > many and not isinstance(problem.loss, losses.Squared) and not _is_cheap_for_ipm(problem):
-        if problem.d > MOST_FEATURES:
-            yield _accurate(problem, tuning, f"{shape} are too many for a factorisation")
-        # Where ALM stalls, for instance on columns of very different sizes, IPM usually takes a few steps.
-        reason = f"{problem.n} rows are many more than {problem.d} coefficients"
-        yield Choice(ALM(), reason, hands_over=fits(IPM(), problem))
-        yield Choice(IPM(), "ALM missed tol")
-        return
-    system = problem.system
-    iterative = system.name == "conjugate gradients"
-    too_large, too_many = system.flops > MOST_FLOPS or iterative, f"{shape} are too many for a factorisation"
-    if too_large and fits(SDCA(), problem) and not (smooth and difficulty(problem) > MOST_DIFFICULTY):
-        yield Choice(SDCA(), f"{too_many}, the penalty acts along chains, and there is a ridge")
-    elif too_large and not (iterative and smooth and problem.n < problem.d):
-        yield _accurate(problem, tuning, too_many)
-    how = "which needs conjugate gradients" if iterative else f"solved by a factorisation ({system.name})"
-    yield Choice(IPM(), f"{shape} make a small Newton system, {how}")
-    if problem.diagonal is None or not fits(IPM(), problem):  # else ALM takes long, and does not get further
-        yield Choice(ALM(), "IPM does not take this loss or penalty, or missed tol")
+    rules = (rule for rule in RULES if along_path or not rule.along_path)
+    found = (rule for rule in _by_cost(rules, shape) if rule.applies(shape) and shape.takes(rule.solver(tuning)))
+    first = next(found, LAST_RESORT)
+    for rule in itertools.chain([first], found):
+        yield rule.choice(shape, tuning)
 
 
-def _direct(problem: Problem) -> Iterator[Choice]:
-    """The methods that need a diagonal X, or one with an entry in each row."""
-    strategy = strategy_of(problem)
-    if isinstance(strategy, Strategy):
-        reason = f"X is diagonal and the penalty acts along {strategy.reason}"
-        yield Choice(TotalVariation(), reason, at_once=strategy.at_once)
-    if fits(BandedIPM(), problem):
-        yield Choice(BandedIPM(), "X has one entry in each row and A is banded")
+def _by_cost(rules: Iterator[Rule], shape: Shape) -> Iterator[Rule]:
+    """The rules in the order of the table, but for those with a cost that stand next to each other."""
+    for is_counted, group in itertools.groupby(rules, key=lambda rule: rule.cost is not _uncounted):
+        if is_counted:
+            yield from sorted((rule for rule in group if rule.applies(shape)), key=lambda rule: rule.cost(shape))
+        else:
+            yield from group
 
 
-def _of_vectors(problem: Problem) -> list[Choice]:
-    """The methods for a loss of several predictions, by counted cost; the first one also shows exact structure."""
-    k = losses.width(problem.loss)
-    n, d = problem.n / k, problem.d / k
-    newton = NEWTON_STEPS * (k * k / 2.0 * n * d * d + INNER_STEPS * problem.d**3 / 6.0)
-    admm = n * d * d / 2.0 + ADMM_STEPS * (2.0 * pass_cost(problem.rows.X) + PROX * problem.n + d * d * k)
-    shape = f"{problem.terms} rows, {d:.0f} coefficients and {k} outputs"
-    found = [
-        Choice(ProximalNewton(), f"{shape} make a small Newton system"),
-        Choice(ADMM(), f"{shape} take one factorisation and many cheap passes"),
-    ]
-    return found if newton <= EXACTNESS * admm else found[::-1]
-
-
-def _is_large_network(problem: Problem) -> bool:
-    """Whether X falls into blocks that only differences couple, and ADMM with copies costs less than IPM."""
-    X = problem.rows.X
-    if not isinstance(X, CSR) or problem.d <= MOST_FEATURES or not fits(ConsensusADMM(), problem):
-        return False
-    widths = np.diff(block_starts(X))
-    if not isinstance(problem.penalty, GroupL2) and np.sum(widths > 1) < 2:
-        return False
-    iteration = 2.0 * PASS * size(X) + entries_of_inverses(X) + PASS * size(problem.A)
-    return problem.d > LARGE_NETWORK or STEPS_OF_CONSENSUS * iteration < STEPS_OF_IPM * problem.system.flops
-
-
-def _is_cheap_for_ipm(problem: Problem) -> bool:
-    """Whether Newton's matrix costs no more than a few passes over X, and ALM's would need all rows as well."""
-    X = problem.rows.X
-    if problem.d > MOST_FEATURES or loss_pieces(problem.loss, problem.rows.y[:0]) or not fits(IPM(), problem):
-        return False
-    if size(X) > MANY_ENTRIES and not isinstance(innermost(X), CSR):
-        return False
-    return problem.system.flops <= FEW_PASSES * pass_cost(X)
-
-
-def _accurate(problem: Problem, tuning: Tuning, reason: str) -> Choice:
-    method = ASVRGADMM if is_registered(losses.curvature, problem.loss) else SPDHG
-    return Choice(method(beta=tuning.beta, batch_size=tuning.batch_size), reason)
+def for_blocks(given: str | Solver, tuning: Tuning) -> Solver:
+    """The solver of ``partial_fit``, to which the rows come block by block."""
+    return STREAM.solver(tuning) if is_auto(given) else as_solver(given, tuning)

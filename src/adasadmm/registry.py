@@ -14,7 +14,16 @@ from .metrics import Full
 from .solvers import SADMM, AdaSADMM, Solver
 from .solvers.stochastic.recipe import AVERAGES
 
-__all__ = ["AVERAGES", "CLASSIFICATION_LOSSES", "LOSSES", "REGRESSION_LOSSES", "SOLVERS", "Tuning"]
+__all__ = [
+    "AUTOMATIC",
+    "AVERAGES",
+    "CLASSIFICATION_LOSSES",
+    "LOSSES",
+    "REGRESSION_LOSSES",
+    "SOLVERS",
+    "Tuning",
+    "as_solver",
+]
 
 
 def _snake_case(name: str) -> str:
@@ -37,6 +46,9 @@ class Tuning(NamedTuple):
     average: str = "auto"
 
 
+AUTOMATIC = Tuning()
+
+
 def _ada(tuning: Tuning, metric: str | Full) -> AdaSADMM:
     return AdaSADMM(metric, tuning.eta, tuning.a, tuning.beta, batch_size=tuning.batch_size, average=tuning.average)
 
@@ -54,3 +66,12 @@ SOLVERS: dict[str, Callable[[Tuning], Solver]] = {
     "alm": lambda tuning: solvers.ALM(),
     "ipm": lambda tuning: solvers.IPM(),
 }
+
+
+def as_solver(given: str | Solver, tuning: Tuning = AUTOMATIC) -> Solver:
+    """The solver of this name, or the given solver."""
+    if not isinstance(given, str):
+        return given
+    if given not in SOLVERS:
+        raise ValueError(f"solver must be 'auto', one of {', '.join(map(repr, SOLVERS))}, or a solver, got {given!r}")
+    return SOLVERS[given](tuning)

@@ -220,13 +220,13 @@ def _check_fit(options: argparse.Namespace) -> None:
 def _model(options: argparse.Namespace) -> Model:
     """Create the estimator that the options describe."""
     from .. import GraphGuidedClassifier, GraphGuidedClassifierCV, GraphGuidedRegressor, GraphGuidedRegressorCV
-    from ..registry import CLASSIFICATION_LOSSES, SOLVERS, Tuning
+    from ..registry import CLASSIFICATION_LOSSES, as_solver
 
     classifies = options.loss in CLASSIFICATION_LOSSES
     solver, epochs = options.solver, options.epochs
     if solver == "auto" and (epochs is not None or options.files == ["-"]):
         solver = "ada-diag"
-    if epochs is None and solver != "auto" and not SOLVERS[solver](Tuning()).knows_gap:
+    if epochs is None and solver != "auto" and not as_solver(solver).knows_gap:
         epochs = 2
     common = {
         "loss": options.loss,

@@ -45,7 +45,7 @@ from ._responses import observed
 from ._structure import Structure
 from ._types import LossLike, Parameters, PerRow
 
-__all__ = ["Fit", "as_loss", "as_scalar_loss", "fit_one", "fused_groups", "solvers_for"]
+__all__ = ["Fit", "as_loss", "as_scalar_loss", "fit_one", "fused_groups", "tuning_of"]
 
 FUSED = 1e-3  # coefficients closer than this, relative to the largest, count as equal
 WORSE_THAN_NULL = "the objective ended above that of the null model, which is returned instead"
@@ -80,12 +80,7 @@ def as_scalar_loss(loss: LossLike) -> tuple:
     return found
 
 
-def solvers_for(estimator: Parameters, problem: Problem, streaming: bool) -> Iterator[Choice]:
-    """The solver that the parameters name, or those that "auto" runs in turn until one reaches ``tol``."""
-    return candidates(estimator.solver, problem, _tuning(estimator), streaming)
-
-
-def _tuning(estimator: Parameters) -> Tuning:
+def tuning_of(estimator: Parameters) -> Tuning:
     return Tuning(**{name: getattr(estimator, name) for name in Tuning._fields})
 
 
@@ -148,7 +143,7 @@ def fit_one(
             return found
     want_null_model(problem, estimator.fit_intercept)
     streaming = problem.source is not None and not problem.on_workers
-    in_turn = solvers_for(estimator, problem, streaming)
+    in_turn = candidates(estimator.solver, problem, tuning_of(estimator))
     if estimator.max_iter is not None:
         in_turn = itertools.islice(in_turn, 1)
 
@@ -211,7 +206,7 @@ def fit_path(
     def settings(solver: Solver) -> dict[str, Any]:
         return {**_solve_settings(estimator, solver, auto, show=False), "seed": seed}
 
-    effort = Effort(estimator.tol, settings, _tuning(estimator), first_only=estimator.max_iter is not None)
+    effort = Effort(estimator.tol, settings, tuning_of(estimator), first_only=estimator.max_iter is not None)
     few = problem.condensed if _may_condense(estimator, problem) else problem
     for solution in solutions(few, alphas, estimator.solver, effort, more_rows):
         fit = _finished(estimator, solution.problem, solution.result, solution.choice, exact)

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._core.states import ModelError, check_like
 from .._solve import advance, begin
+from ..auto import for_blocks
 from ..certificates.primal import into_sets
 from ..problem import Problem
 from ..rows.matrices import as_rows
@@ -52,7 +53,7 @@ def partial_fit(model: LinearModel, X: ValidRows, targets: list[np.ndarray], per
     runs, problems = [], _problems(model, X, targets, per_row.offset, rows_seen)
     before = model._starts(problems, getattr(model, "_results", []))
     for k, problem in enumerate(problems):
-        solver = next(_fitting.solvers_for(model, problem, streaming=True)).solver
+        solver = for_blocks(model.solver, _fitting.tuning_of(model))
         if solver.knows_gap or solver.uses_all_rows:
             raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
         if sample_weight is not None:  # unscaled: the mean weight of a stream is unknown until it ends

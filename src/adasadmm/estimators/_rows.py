@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from .. import distributed
 from .._core import machine
 from ..auto import is_auto
-from ..registry import SOLVERS, Tuning
+from ..registry import as_solver
 from ..rows.matrices import plain
 from ..sources import RawBlock, Source, SourceError
 from ._types import SolverLike, ValidRows
@@ -86,9 +86,7 @@ def most_bytes() -> float:
 
 def always_streams(solver: SolverLike) -> bool:
     """Whether rows of a source are streamed whatever their size."""
-    return not is_auto(solver) and bool(
-        (SOLVERS[solver](Tuning()) if isinstance(solver, str) else solver).takes_streams
-    )
+    return not is_auto(solver) and bool(as_solver(solver).takes_streams)
 
 
 def _shown(size: float) -> str:

@@ -16,11 +16,11 @@ from .._solve import solve_at_once, solve_quietly
 from .._solve.advice import gap_of
 from .._solve.attempts import CONTINUED, Attempts
 from .._solve.exact import with_exact_structure
-from ..auto import Choice, along_path, is_auto
+from ..auto import Choice, candidates, is_auto
 from ..certificates.polish import feasible
 from ..certificates.trace import Result
 from ..problem import Problem
-from ..registry import SOLVERS, Tuning
+from ..registry import Tuning, as_solver
 from ..rows.matrices import equal
 from ..solvers import Solver
 from ..solvers.base import times_farther
@@ -132,8 +132,8 @@ def path(
         raise ValueError("path needs rows in memory: read the source into arrays first")
     if not tol >= 0.0:
         raise ValueError(f"tol must be >= 0, got {tol}")
-    if isinstance(solver, str) and not is_auto(solver) and solver not in SOLVERS:
-        raise ValueError(f"solver must be 'auto', one of {', '.join(map(repr, SOLVERS))}, or a solver, got {solver!r}")
+    if not is_auto(solver):
+        solver = as_solver(solver)
     strengths, found = as_strengths("alphas", alphas), []
     try:
         for solution in solutions(with_l1_norm(problem, l1_ratio), strengths, solver, Effort(tol)):
@@ -185,7 +185,7 @@ def solutions(
         if found is None:
             few = None
             if in_turn is None:  # the form of the problem, which all strengths share, decides
-                first, in_turn = itertools.tee(along_path(solver, current, effort.tuning))
+                first, in_turn = itertools.tee(candidates(solver, current, effort.tuning, along_path=True))
                 for choice in itertools.islice(first, 1):
                     choice.solver.foresee(current, strengths)
             choices, in_turn = itertools.tee(in_turn)
