@@ -24,11 +24,11 @@ def uncertified(monkeypatch):
     """Without the compiler the certificate takes longer than the run, and tests of iterates do not need it."""
     from cases import INTERPRETED
 
-    from adasadmm.solvers.admm.batch import BatchRun
+    from adasadmm.solvers.admm.batch import BatchMethod
     from adasadmm.solvers.stochastic.accurate import AccurateRun
     from adasadmm.solvers.stochastic.run import StochasticRun
 
-    for run in (AccurateRun, BatchRun, StochasticRun) if INTERPRETED else ():
+    for run in (AccurateRun, BatchMethod, StochasticRun) if INTERPRETED else ():
         monkeypatch.setattr(run, "certify", lambda run: NoCertificate())
 
 

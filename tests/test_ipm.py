@@ -100,12 +100,12 @@ def test_a_group_of_one_coordinate_is_the_l1_norm():
 def test_the_step_to_the_boundary_of_a_cone_ends_on_it():
     """The multiplier and the dual variable of a cone stay inside for all shorter steps, and leave it beyond."""
     problem = grouped_problem(Squared())
-    run = IPM().begin(problem, Point(np.zeros(20), np.zeros(26), np.zeros(26)))
+    method = IPM().method(problem, Point(np.zeros(20), np.zeros(26), np.zeros(26)))
     for _ in range(4):
-        run.advance(Iterations(1))
+        method.advance()
         with np.errstate(divide="ignore", invalid="ignore"):
-            way = run._direction(run._residual(run._smooth()), run._smooth())
-        x, step, cones = run.x.cones, run.step.cones, run.terms.cones
+            way = method._direction(method._residual(method._smooth()), method._smooth())
+        x, step, cones = method.x.cones, method.step.cones, method.terms.cones
         starts = cones.starts[:-1]
 
         def least(length, x=x, step=step, cones=cones, starts=starts):
@@ -123,12 +123,12 @@ def test_the_step_to_the_boundary_of_a_cone_ends_on_it():
 def test_the_step_to_the_boundary_of_boxes_ends_on_it(loss):
     """So do the distances to all finite ends and their multipliers; an infinite end stays far away without any."""
     problem = fused_problem(loss).with_penalty(Stack(((L1(0.05), slice(0, 19)), (NonNegative(), slice(19, 39)))))
-    run = IPM().begin(problem, Point(np.zeros(20), np.zeros(39), np.zeros(39)))
+    method = IPM().method(problem, Point(np.zeros(20), np.zeros(39), np.zeros(39)))
     for _ in range(4):
-        run.advance(Iterations(1))
+        method.advance()
         with np.errstate(divide="ignore", invalid="ignore"):
-            way = run._direction(run._residual(run._smooth()), run._smooth())
-        x, step, ends = run.x, run.step, run.terms.ends
+            way = method._direction(method._residual(method._smooth()), method._smooth())
+        x, step, ends = method.x, method.step, method.terms.ends
 
         def least(length, x=x, step=step, ends=ends):
             room, force = x.room + length * np.stack([-step.dt, step.dt]), x.force + length * step.dforce
@@ -308,7 +308,7 @@ def test_a_restored_run_continues_to_the_same_bits():
     second.restore(first.state())
     for run in (first, second, fork := first.fork(problem)):
         run.advance(Iterations(2))
-    assert np.array_equal(first.w, second.w) and np.array_equal(first.w, fork.w)
+    assert np.array_equal(first.answer, second.answer) and np.array_equal(first.answer, fork.answer)
     assert first.certify() == second.certify() == fork.certify()
 
 

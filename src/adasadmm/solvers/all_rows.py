@@ -90,12 +90,12 @@ class Method(ABC):
     @property
     def means(self) -> tuple[np.ndarray, np.ndarray]:
         """As `Run.means`."""
-        return self.w, self.v
+        return self.point.w, self.point.v
 
     @property
     def answer(self) -> np.ndarray:
         """As `Run.answer`."""
-        return self.w
+        return self.point.w
 
     def is_finite(self) -> bool:
         """As `Run.is_finite`."""
@@ -109,7 +109,7 @@ class Method(ABC):
 
     def certificate(self) -> Certificate:
         """The certificate of `answer` with the dual value of `dual_point`."""
-        return certify(self.problem, self.w, self.v, *self.dual_point())
+        return certify(self.problem, self.point.w, self.point.v, *self.dual_point())
 
     def saved(self) -> dict[str, np.ndarray]:
         """The arrays of the state by name; not copies."""

@@ -8,7 +8,7 @@ one matrix for all iterations, and an iteration is one pass over X. C holds the 
 equals repeating the row. The scaled dual u gives ``s = beta_z u``, a subgradient of each row's loss: a dual point, from
 which the duality gap is known.
 
-`admm_rows` has what is done with the rows, in memory, read block by block or on workers.
+`batch_rows` has what is done with the rows, in memory, read block by block or on workers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -26,17 +26,16 @@ import scipy.linalg
 from ..._core.jit import compiled
 from ..._core.machine import memory
 from ...algorithm import B_row_dot, argmin_v, ascend_theta, first_state, model_of
-from ...certificates import BestDual, certify
+from ...certificates import certify
 from ...certificates.trace import Certificate
 from ...problem import Problem
 from ...rows import matrices, products
 from ...rows.kernels import row_dot
 from ...rows.matrices import CSR
 from ...sources._calls import Memory
-from ..base import Monitor, NamedState, Point, Run, Slopes, Solver
+from ..all_rows import AllRowsSolver, Method
+from ..base import Monitor, NamedState, Point, Slopes
 from ..checks import check_beta, check_relax
-from ..named_state import restore_attributes, saved_attributes
-from ..work import Iterations, Work
 from .batch_rows import (
     SlopesOfDuals,
     at_version,
@@ -50,7 +49,7 @@ from .batch_rows import (
     start_rows,
 )
 
-__all__ = ["ADMM", "BatchRun", "balanced_by"]
+__all__ = ["ADMM", "BatchMethod", "balanced_by"]
 
 FIRST_BETA = 0.01
 BALANCED_AT = (10, 17, 28, 46, 75, 122, 198, 321)
@@ -58,11 +57,10 @@ BALANCE_LIMITS = 0.1, 10.0  # of one change of beta
 BALANCE_DEADBAND = 1.5
 TINY = 1e-30
 HOLD = 1e-12  # a proximal term, relative to the diagonal: a coordinate that nothing determines stays where it started
-NUMBERS = ("beta_z", "beta", "iteration", "begun", "version")
 
 
 @dataclasses.dataclass(frozen=True)
-class ADMM(Solver):
+class ADMM(AllRowsSolver):
     """Batch ADMM: every iteration uses all rows, with any B.
 
     Parameters
@@ -90,19 +88,20 @@ class ADMM(Solver):
     beta: float | str = "auto"
     relax: float = 1.6
 
-    takes_vector_losses: ClassVar[bool] = True
-    uses_all_rows: ClassVar[bool] = True
-    knows_gap: ClassVar[bool] = True
-    loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
-    default_epochs: ClassVar[float] = 1000.0
-    trace_iterations: ClassVar[int] = 10
+    takes_streams = True
+    takes_any_B = True
+    takes_vector_losses = True
+    exact_v = False
+    loss_functions = ("prox",)
+    default_epochs = 1000.0
+    trace_iterations = 10
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
         check_relax(self.relax)
 
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return BatchRun(problem, self, start)
+    def method(self, problem: Problem, start: Point) -> BatchMethod:
+        return BatchMethod(problem, self, start)
 
 
 @compiled
@@ -115,13 +114,14 @@ def constraint_steps(model, beta, relax, state):
     ascend_theta(model.B, model, beta, state)
 
 
-class BatchRun(Run):
+class BatchMethod(Method):
     """Batch ADMM on one problem."""
 
-    solver: ADMM
+    numbers = ("beta_z", "beta", "begun", "version")
 
     def __init__(self, problem: Problem, solver: ADMM, start: Point) -> None:
-        self.problem, self.solver, self.model = problem, solver, model_of(problem, edgewise=False)
+        super().__init__(problem)
+        self.solver, self.model = solver, model_of(problem, edgewise=False)
         self.beta_z = FIRST_BETA
         self.beta = FIRST_BETA if solver.beta == "auto" else float(solver.beta)
         self.iterates = first_state(problem, *start, self.beta)
@@ -129,9 +129,8 @@ class BatchRun(Run):
         # For blocks on workers: w, beta_z and the factor that u was divided by, for each iteration.
         self.history = [np.append(start.w, [0.0, 1.0])]
         self._change_rows(start_rows, start.w)
-        self.iteration, self.begun = 0, 0  # balancing counts iterations from `begun`
+        self.begun = 0  # balancing counts iterations from here
         self.v_before = start.v.copy()
-        self.best_dual = BestDual()
         self._prepare()
 
     def _prepare(self) -> None:
@@ -167,20 +166,17 @@ class BatchRun(Run):
 
     # --- one iteration -----------------------------------------------------------------------------------------------
 
-    def advance(self, work: Work) -> None:
-        assert isinstance(work, Iterations)
+    def advance(self) -> None:
         iterates = self.iterates
-        for _ in range(work.number):
-            self.iteration += 1
-            self.v_before[:] = iterates.v
-            iterates.w_sum[:] += iterates.w
-            self._argmin_w()
-            self._pass()
-            constraint_steps(self.model, self.beta, self.solver.relax, iterates)
-            if self.problem.B is None:
-                iterates.v_sum[:] += iterates.v
-            if self.iteration - self.begun in BALANCED_AT:
-                self._balance()
+        self.v_before[:] = iterates.v
+        iterates.w_sum[:] += iterates.w
+        self._argmin_w()
+        self._pass()
+        constraint_steps(self.model, self.beta, self.solver.relax, iterates)
+        if self.problem.B is None:
+            iterates.v_sum[:] += iterates.v
+        if self.iteration - self.begun in BALANCED_AT:
+            self._balance()
 
     def _argmin_w(self) -> None:
         iterates, problem = self.iterates, self.problem
@@ -264,10 +260,6 @@ class BatchRun(Run):
             return self.iterates.w.copy(), self.iterates.v.copy()
         return self.iterates.w_sum / self.iteration, self.iterates.v_sum / self.iteration
 
-    @property
-    def answer(self) -> np.ndarray:
-        return self.iterates.w.copy()
-
     def monitor(self) -> Monitor:
         turn = self.problem.times_B(self.iterates.v - self.v_before)
         return Monitor(self.iteration, dual_residual=self.beta * _norm(self.problem.times_A_transposed(turn)))
@@ -277,44 +269,34 @@ class BatchRun(Run):
             return self.beta_z * self.memory.of(0)["u"], self.iterates.theta
         return SlopesOfDuals(self.beta_z), self.iterates.theta
 
-    def certify(self) -> Certificate:
-        """The certificate of the present point, with the best dual value so far."""
-        point = self.problem, self.iterates.w, self.iterates.v
-        return self.best_dual.find(
-            self.problem, self.iteration, lambda: certify(*point, *self.dual_point(), each=self._rows)
-        )
+    def certificate(self) -> Certificate:
+        return certify(self.problem, self.iterates.w, self.iterates.v, *self.dual_point(), each=self._rows)
 
     # --- the state by name -------------------------------------------------------------------------------------------
 
-    def _arrays(self) -> dict[str, np.ndarray]:
+    def saved(self) -> dict[str, np.ndarray]:
         rows = {f"{name}.{k}": held[name] for k, held in enumerate(self.memory.here) for name in ("z", "u")}
         return {**self.iterates._asdict(), **rows, "rows_pull": self.rows_pull, "v_before": self.v_before}
 
     def state(self) -> NamedState:
-        found: dict[str, Any] = {name: array.copy() for name, array in self._arrays().items()}
-        if self.problem.on_workers:
-            found["history"] = np.array(self.history)
-        return found | saved_attributes(self, (), NUMBERS)
+        return {**super().state(), **({"history": np.array(self.history)} if self.problem.on_workers else {})}
 
     def restore(self, state: NamedState) -> None:
-        restore_attributes(self, state, (), NUMBERS)
+        super().restore(state)
         if self.problem.on_workers:
             self.history = list(np.array(state["history"]))
-        for name, array in self._arrays().items():
-            array[...] = state[name]
         for rows in self.memory.here:
             rows["version"] = self.version
         self._factorise()
 
-    def fork(self, problem: Problem | None) -> BatchRun:
-        if problem is None:
-            raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
+    def moved_to(self, problem: Problem, solver: AllRowsSolver) -> Method:
         if problem.rows is not self.problem.rows or problem.source is not self.problem.source:
-            return BatchRun(problem, self.solver, self.point)
+            return super().moved_to(problem, solver)
         fork = copy.copy(self)
-        fork.problem, fork.model, fork.best_dual = problem, model_of(problem, edgewise=False), BestDual()
-        if problem is not self.problem:  # another penalty needs another balance
-            fork.begun = self.iteration
+        fork.problem, fork.model, fork.best_dual = problem, model_of(problem, edgewise=False), copy.copy(self.best_dual)
+        if problem is not self.problem:
+            fork.best_dual.reset()
+            fork.begun = self.iteration  # another penalty needs another balance
         fork.iterates = copy.deepcopy(self.iterates)
         fork.memory, fork.history = self.memory.copied(), [entry.copy() for entry in self.history]
         fork.rows_pull, fork.v_before = self.rows_pull.copy(), self.v_before.copy()

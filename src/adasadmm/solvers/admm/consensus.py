@@ -13,33 +13,27 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import ClassVar
 
 import numpy as np
 
 from ... import losses, penalties
 from ..._core.jit import unwrapped
 from ..._core.machine import memory
-from ...certificates import BestDual, certify, duality
-from ...certificates.trace import Certificate
+from ...certificates import duality
 from ...linalg.block_systems import BlockSystem, entries_of_inverses
 from ...problem import Problem
 from ...rows import products
 from ...rows.matrices import CSR, differences
-from ..all_rows import AllRowsSolver
-from ..base import Monitor, NamedState, Point, Run, Slopes, Unfit
+from ..all_rows import AllRowsSolver, Method
+from ..base import Monitor, Point, Slopes, Unfit
 from ..checks import check_beta, check_relax
-from ..named_state import restore_attributes, saved_attributes
 from ..units import measured
-from ..work import Iterations, Work
 from .batch import balanced_by
 
 __all__ = ["ConsensusADMM"]
 
 BALANCED_AT = (5, 10, 17, 28, 46, 75, 122, 198, 321, 520)
 HOLD = 1e-12  # relative: coordinates that nothing determines stay where they started
-ARRAYS = ("w", "v", "mean", "dual", "z", "u", "Xw", "v_before", "mean_before", "z_before")
-NUMBERS = ("iteration", "begun", "beta", "beta_z")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,9 +68,9 @@ class ConsensusADMM(AllRowsSolver):
     beta: float | str = "auto"
     relax: float = 1.6
 
-    loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
-    default_epochs: ClassVar[float] = 2000.0
-    trace_iterations: ClassVar[int] = 10
+    loss_functions = ("prox",)
+    default_epochs = 2000.0
+    trace_iterations = 10
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
@@ -94,11 +88,11 @@ class ConsensusADMM(AllRowsSolver):
                 f"has {have / 2**30:.1f} GiB; use ALM()"
             )
 
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return ConsensusRun(problem, self, start)
+    def method(self, problem: Problem, start: Point) -> ConsensusMethod:
+        return ConsensusMethod(problem, self, start)
 
 
-class ConsensusRun(Run):
+class ConsensusMethod(Method):
     """ADMM with copies on one problem.
 
     ``v`` and ``mean`` are the difference and the mean of the two copies of each row of A, ``dual`` is lambda. ``z`` and
@@ -106,17 +100,19 @@ class ConsensusRun(Run):
     does not need them.
     """
 
-    solver: ConsensusADMM
+    arrays = ("w", "v", "mean", "dual", "z", "u", "Xw", "v_before", "mean_before", "z_before")
+    numbers = ("begun", "beta", "beta_z")
 
     def __init__(self, problem: Problem, solver: ConsensusADMM, start: Point) -> None:
-        self.problem, self.solver = problem, solver
+        super().__init__(problem)
+        self.solver = solver
         pairs = differences(problem.A)
         assert pairs is not None and isinstance(problem.rows.X, CSR)
         self.pairs, self.penalty = pairs, problem.v_step[1]
         self.system = BlockSystem(problem.rows.X)
         self.squared = isinstance(unwrapped(problem.loss), losses.Squared)
         self.degree = products.gram_diagonal(problem.A, np.ones(problem.m))
-        self.iteration, self.begun = 0, 0  # balancing counts iterations from `begun`
+        self.begun = 0  # balancing counts iterations from here
         units = measured(problem, problem, products.gram_diagonal(problem.rows.X, problem.rows.c / problem.n))
         self.beta_z = 1.0 if self.squared else units.beta_z
         self.beta = units.even / units.beta_z * self.beta_z if solver.beta == "auto" else float(solver.beta)
@@ -129,7 +125,6 @@ class ConsensusRun(Run):
         self.v_before, self.mean_before, self.z_before = self.v.copy(), self.mean.copy(), self.z.copy()
         # The squared loss is (z - y)^2 / 2, where y, which may have an offset, is minus the slope at 0.
         self.y = -duality.slopes(problem, np.zeros(problem.n)) if self.squared else np.empty(0)
-        self.best_dual = BestDual()
         self._factorise()
 
     def _ends(self) -> tuple[np.ndarray, np.ndarray]:
@@ -145,16 +140,13 @@ class ConsensusRun(Run):
 
     # --- iterations --------------------------------------------------------------------------------------------------
 
-    def advance(self, work: Work) -> None:
-        assert isinstance(work, Iterations)
-        for _ in range(work.number):
-            self.iteration += 1
-            self.v_before[:], self.mean_before[:], self.z_before[:] = self.v, self.mean, self.z
-            self._argmin_w()
-            self._split_rows()
-            self._split_edges()
-            if self.iteration - self.begun in BALANCED_AT:
-                self._balance()
+    def advance(self) -> None:
+        self.v_before[:], self.mean_before[:], self.z_before[:] = self.v, self.mean, self.z
+        self._argmin_w()
+        self._split_rows()
+        self._split_edges()
+        if self.iteration - self.begun in BALANCED_AT:
+            self._balance()
 
     def _argmin_w(self) -> None:
         wanted = self.y if self.squared else self.z - self.u
@@ -221,33 +213,17 @@ class ConsensusRun(Run):
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         return self.beta_z * self.u, -self.beta * self.dual
 
-    def certify(self) -> Certificate:
-        """The certificate of the present point, with the best dual value so far."""
-        return self.best_dual.find(
-            self.problem, self.iteration, lambda: certify(self.problem, self.w, self.v, *self.dual_point())
-        )
-
-    # --- the state by name -------------------------------------------------------------------------------------------
-
-    def state(self) -> NamedState:
-        return saved_attributes(self, ARRAYS, NUMBERS)
-
-    def restore(self, state: NamedState) -> None:
-        restore_attributes(self, state, ARRAYS, NUMBERS)
+    def restored(self) -> None:
         self._factorise()
 
-    def fork(self, problem: Problem | None) -> ConsensusRun:
-        if problem is None:
-            raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
-        fork = ConsensusRun(problem, self.solver, self.point)
-        if problem.rows is not self.problem.rows:
-            return fork
-        fork.restore(self.state())
-        fork.done, fork.seconds = self.done, self.seconds
-        if problem is not self.problem:  # another penalty needs another balance
-            fork.best_dual.reset()
-            fork.begun = self.iteration
-        return fork
+    def moved_to(self, problem: Problem, solver: AllRowsSolver) -> Method:
+        other = super().moved_to(problem, solver)
+        assert isinstance(other, ConsensusMethod)
+        if problem is not self.problem and problem.rows is self.problem.rows:
+            other.restore(self.state())
+            other.best_dual.reset()
+            other.begun = self.iteration  # another penalty needs another balance
+        return other
 
 
 def _norm(x: np.ndarray, weight: np.ndarray | float = 1.0) -> float:

@@ -8,29 +8,25 @@ term less for each cone, so it is solved by whichever factorisation is the cheap
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ... import losses, penalties
 from ..._core.jit import is_registered, unwrapped
-from ...certificates import BestDual, certify
 from ...certificates.trace import Certificate
 from ...linalg.banded_system import BandedSystem
 from ...problem import Problem
 from ...rows import products
-from ..all_rows import AllRowsSolver
-from ..base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit
-from ..named_state import restore_attributes, saved_attributes
-from ..work import Iterations, Work
+from ..all_rows import AllRowsSolver, Method
+from ..base import Monitor, Point, Slopes, Unfit
 from . import steps as steps
 from .box_terms import Terms, curvature_of, loss_pieces, penalty_pieces, terms_of
 from .scales import units_of
 
-__all__ = ["IPM", "InteriorPointRun"]
+__all__ = ["IPM", "InteriorPointMethod"]
 
 FIRST_GAP = 10.0  # times the loss at 0 is the first complementarity, if the loss has kinks
 MOST = 1e300
@@ -40,8 +36,6 @@ SMALL = 1e-3  # of its reach: a coordinate below this counts as of this size
 HARDEST, SOFTEST, SOFTER, HARDER = 1e-18, 1e-6, 100.0, 0.3  # the least J, in units of the row's softness
 REFINED, HARMFUL = 1e-3, 0.1  # of complementarity: what rounding errors may cost, and what makes the rows softer
 REFINEMENTS, ATTEMPTS = 3, 5
-ARRAYS = ("w", "v", "u", "duals", "slopes", "residual")
-NUMBERS = ("iteration", "gap", "length", "soft", "damping", "careful")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +62,8 @@ class IPM(AllRowsSolver):
     (array([1.5, 2.5]), 'converged')
     """
 
-    pattern_lags: ClassVar[bool] = True
-    default_epochs: ClassVar[float] = 100.0
+    pattern_lags = True
+    default_epochs = 100.0
 
     def check(self, problem: Problem) -> None:
         loss = type(unwrapped(problem.loss)).__name__
@@ -86,8 +80,8 @@ class IPM(AllRowsSolver):
                     f"Box, got {type(part).__name__}; use ALM() or ADMM()"
                 )
 
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return InteriorPointRun(problem, self, start)
+    def method(self, problem: Problem, start: Point) -> InteriorPointMethod:
+        return InteriorPointMethod(problem, start)
 
 
 class Smooth(NamedTuple):
@@ -107,15 +101,18 @@ class Direction(NamedTuple):
     most: float
 
 
-class InteriorPointRun(Run):
+class InteriorPointMethod(Method):
     """The interior-point method on one problem. ``u`` holds ``X w`` and after it ``A w - b``.
 
     ``duals`` holds the multiplier of each entry of u: a slope of the row's weighted loss, or an entry of ``-theta``.
     ``residual`` is the gradient of the Lagrangian, for slopes as Newton's step foresaw them (``slopes``).
     """
 
-    def __init__(self, problem: Problem, solver: Solver, start: Point) -> None:
-        self.problem, self.solver = problem, solver
+    arrays = ("w", "v", "u", "duals", "slopes", "residual")
+    numbers = ("gap", "length", "soft", "damping", "careful")
+
+    def __init__(self, problem: Problem, start: Point) -> None:
+        super().__init__(problem)
         self.w, self.v = start.w.copy(), start.v.copy()
         self.weight = problem.rows.c / problem.n
         self.terms, self.curvature = terms_of(problem), curvature_of(problem)
@@ -131,8 +128,7 @@ class InteriorPointRun(Run):
         are_boxes = not self.curvature.any() and _are_boxes(self.terms, of_A)
         self.joint = self.system if isinstance(self.system, BandedSystem) and are_boxes else None
         self.units = units_of(problem)
-        self.iteration, self.length, self.soft, self.damping = 0, 1.0, HARDEST, 0.0
-        self.best_dual = BestDual()
+        self.length, self.soft, self.damping = 1.0, HARDEST, 0.0
         self._begin()
 
     def _begin(self) -> None:
@@ -154,12 +150,9 @@ class InteriorPointRun(Run):
 
     # --- iterations --------------------------------------------------------------------------------------------------
 
-    def advance(self, work: Work) -> None:
-        assert isinstance(work, Iterations)
-        for _ in range(work.number):
-            self.iteration += 1
-            if not self.solved and (self.gap > self._rounding() or not self.ends):
-                self._iterate()
+    def advance(self) -> None:
+        if not self.solved and (self.gap > self._rounding() or not self.ends):
+            self._iterate()
 
     def _rounding(self) -> float:
         """The complementarity below which steps are nothing but rounding errors."""
@@ -361,35 +354,12 @@ class InteriorPointRun(Run):
         np.divide(self.duals[: self.problem.n], self.weight, out=slopes, where=self.weight > 0.0)
         return slopes, -self.duals[self.problem.n :]
 
-    def certify(self) -> Certificate:
-        """The certificate of the present point, with the best dual value so far."""
+    def certificate(self) -> Certificate:
+        self.problem.last_products.remember(self.w, self.u[: self.problem.n])
+        return super().certificate()
 
-        def compute() -> Certificate:
-            self.problem.last_products.remember(self.w, self.u[: self.problem.n])
-            return certify(self.problem, self.w, self.v, *self.dual_point())
-
-        return self.best_dual.find(self.problem, self.iteration, compute)
-
-    # --- the state by name -------------------------------------------------------------------------------------------
-
-    def state(self) -> NamedState:
-        inner = {name: value.copy() for name, value in self.x.named().items()}
-        return inner | saved_attributes(self, ARRAYS, NUMBERS)
-
-    def restore(self, state: NamedState) -> None:
-        for name, value in self.x.named().items():
-            value[...] = state[name]
-        restore_attributes(self, state, ARRAYS, NUMBERS)
-
-    def fork(self, problem: Problem | None) -> InteriorPointRun:
-        if problem is None:
-            raise ValueError(f"{self.solver} needs all rows at once: it has no copy without them")
-        fork = InteriorPointRun(problem, self.solver, self.point)
-        if problem is self.problem:
-            fork.restore(self.state())
-            fork.best_dual = copy.copy(self.best_dual)
-        fork.done, fork.seconds = self.done, self.seconds
-        return fork
+    def saved(self) -> dict[str, np.ndarray]:
+        return super().saved() | self.x.named()
 
 
 def _are_boxes(terms: Terms, chosen: np.ndarray) -> bool:
