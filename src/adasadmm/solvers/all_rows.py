@@ -222,5 +222,6 @@ class AllRowsRun(Run):
 
     def _with(self, method: Method) -> Run:
         run = AllRowsRun(self.solver, method)
-        run.done, run.seconds = self.done, self.seconds
+        if method.iteration:  # it goes on, and does not begin anew
+            run.done, run.seconds = self.done, self.seconds
         return run
