@@ -216,7 +216,7 @@ def sizes() -> str:
     """The size of the messages of a round, and the cost of a row."""
     from adasadmm import L1, Hinge, Problem, graphs
     from adasadmm.solvers import Batches, Point
-    from adasadmm.solvers.stochastic.rounds import sent
+    from adasadmm.solvers.stochastic.lanes import sent
 
     lines = []
     for d in (10_000, 1_000_000):

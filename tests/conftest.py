@@ -25,10 +25,9 @@ def uncertified(monkeypatch):
     from cases import INTERPRETED
 
     from adasadmm.solvers.admm.batch import BatchMethod
-    from adasadmm.solvers.stochastic.accurate import AccurateRun
     from adasadmm.solvers.stochastic.run import StochasticRun
 
-    for run in (AccurateRun, BatchMethod, StochasticRun) if INTERPRETED else ():
+    for run in (BatchMethod, StochasticRun) if INTERPRETED else ():
         monkeypatch.setattr(run, "certify", lambda run: NoCertificate())
 
 

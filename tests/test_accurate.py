@@ -29,7 +29,7 @@ from adasadmm._core.jit import is_registered
 from adasadmm.certificates.scaling import scaling
 from adasadmm.rows.matrices import WithIntercept, as_rows
 from adasadmm.solvers import Batches, Point
-from adasadmm.solvers.stochastic.recipe import accurate_batch_size
+from adasadmm.solvers.stochastic.variance_reduction import automatic_batch_size
 
 pytestmark = pytest.mark.kernels
 
@@ -118,7 +118,7 @@ if not INTERPRETED:
 def test_a_beta_of_ones_own_is_kept(uncertified, name, case):
     result, (history, _) = run(name, case, beta=0.3), twin(name, case, beta=0.3)
     assert_same_run(result, history, case.problem, 1e-8)
-    assert result.run.loop.beta == 0.3
+    assert result.run.beta == 0.3
 
 
 # --- one run ---------------------------------------------------------------------------------------------------------
@@ -210,8 +210,9 @@ def test_a_batch_of_its_own_choice_matches_the_work_over_coordinates(n, columns,
     X = sp.csr_array((np.ones(20 * n), entries, np.arange(0, 20 * n + 1, 20)), shape=(n, columns))
     A = sp.eye_array(columns - 1, columns) - sp.eye_array(columns - 1, columns, k=1)
     problem = Problem(X, np.ones(n), loss=Hinge(), penalty=L1(0.1), A=A)
-    assert accurate_batch_size("auto", problem) == wanted
-    assert accurate_batch_size(7, problem) == 7
+    assert automatic_batch_size(problem) == wanted
+    start = Point(np.zeros(columns), np.zeros(columns - 1), np.zeros(columns - 1))
+    assert SPDHG(batch_size=7).begin(problem, start).batch_size == 7
 
 
 def test_a_loss_with_kinks_is_refused_with_a_better_idea():

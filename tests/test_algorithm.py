@@ -44,7 +44,7 @@ from adasadmm import (
     metrics,
     solve,
 )
-from adasadmm.solvers.stochastic import recipe
+from adasadmm.solvers.stochastic import settings
 
 pytestmark = pytest.mark.kernels
 
@@ -158,7 +158,7 @@ def test_sadmm_with_a_step_of_its_own_counts_the_gradients(w_step):
 def test_schedule_free_takes_its_slopes_near_the_mean(average):
     case = Case("hinge", "l1", "diagonal", "linearized", "csr")
     result = solve(case.problem, AdaSADMM(beta=1.3, average=average), samples=SAMPLES)
-    history = case.history(at_mean=recipe.AT_MEAN, **step_of_its_own(case, np.inf))
+    history = case.history(at_mean=settings.AT_MEAN, **step_of_its_own(case, np.inf))
     assert_same_run(result, history, case.problem)
     squares = np.square(history.etas)
     assert_close(result.w_average, history.w_average(squares / np.cumsum(squares)))
@@ -168,7 +168,7 @@ def test_units_are_those_of_the_first_gradient_that_is_not_zero_of_a_batch():
     X = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 2.0], [3.0, -2.0]])
     problem = Problem(X, [1, 1, 1, 1], loss=Hinge(), penalty=L1(0.1), A=np.eye(2))
     start = np.zeros(2)
-    assert [recipe.units(problem, start, size)[0] for size in (1, 2, 9)] == [2.0, 2.0, 1.0]
+    assert [settings.units(problem, start, size)[0] for size in (1, 2, 9)] == [2.0, 2.0, 1.0]
 
 
 @pytest.mark.parametrize(("metric", "share"), [("identity", 0.1), ("diagonal", 0.1), ("full", 1.0), (Full(0.05), 1.0)])
@@ -176,7 +176,7 @@ def test_beta_is_larger_where_only_beta_limits_the_steps(metric, share):
     X = np.array([[1.0, 2.0], [3.0, -2.0]])
     problem = Problem(X, [1, 1], loss=Hinge(), penalty=L1(0.1), A=np.eye(2))
     solver = AdaSADMM(metric, beta="auto")
-    assert solver.recipe.method(problem, np.zeros(2)).beta == share * 2.0**2 / 1.0
+    assert solver.settings.method(problem, np.zeros(2)).beta == share * 2.0**2 / 1.0
 
 
 def test_with_a_given_step_auto_is_the_polynomial_mean():

@@ -137,8 +137,8 @@ def test_a_batch_of_its_own_choice_leaves_enough_iterations(n, rare, columns, wa
     y = np.where(np.arange(n) < rare, 1.0, -1.0)
     A = graphs.incidence(graphs.chain(columns))
     problem = Problem(X, y, loss=Hinge(), penalty=L1(0.1), A=A, gamma=0.1)
-    assert AdaSADMM(batch_size="auto").recipe.rows_of_an_iteration(problem) == wanted
-    assert SADMM(batch_size=5).recipe.rows_of_an_iteration(problem) == 5
+    assert AdaSADMM(batch_size="auto").settings.rows_of_an_iteration(problem) == wanted
+    assert SADMM(batch_size=5).settings.rows_of_an_iteration(problem) == 5
 
 
 def test_numbers_to_be_predicted_have_no_rarer_sign():
@@ -146,4 +146,4 @@ def test_numbers_to_be_predicted_have_no_rarer_sign():
     problem = Problem(
         rng.normal(size=(20_000, 4)), rng.normal(size=20_000), loss=Squared(), penalty=Zero(), A=np.eye(4)
     )
-    assert AdaSADMM(batch_size="auto").recipe.rows_of_an_iteration(problem) == 3
+    assert AdaSADMM(batch_size="auto").settings.rows_of_an_iteration(problem) == 3

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from . import losses, solvers
 from .metrics import Full
 from .solvers import SADMM, AdaSADMM, Solver
-from .solvers.stochastic.recipe import AVERAGES
+from .solvers.stochastic.settings import AVERAGES
 
 __all__ = [
     "AUTOMATIC",

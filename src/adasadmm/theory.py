@@ -45,8 +45,8 @@ from .problem import Problem
 from .rows import products
 from .rows.matrices import as_vector
 from .solvers import Batches, Point, Solver
-from .solvers.stochastic.recipe import recipe_of
 from .solvers.stochastic.run import StochasticRun
+from .solvers.stochastic.settings import Algorithm1Solver
 
 __all__ = ["Bounds", "bounds"]
 
@@ -172,13 +172,13 @@ def bounds(
     >>> found.lhs <= found.theorem2_printed  # the printed bound lacks a |w_1 - w*|^2
     False
     """
-    recipe = recipe_of(solver)
-    if recipe is None or recipe.implicit:
+    if not isinstance(solver, Algorithm1Solver) or solver.settings.implicit:
         raise TypeError(
             f"solver must be AdaSADMM(...) or SADMM(...), got {solver!r}: the theorems are about methods that "
             "linearise the loss at w_t"
         )
-    if recipe.mean == "schedule-free":
+    settings = solver.settings
+    if settings.mean == "schedule-free":
         raise ValueError('average must not be "schedule-free": the theorems assume subgradients at w_t')
     if problem.source is not None:
         raise ValueError("bounds needs a problem with X in memory, got a source")
@@ -192,13 +192,13 @@ def bounds(
     w = np.zeros(problem.d) if start is None else as_vector(start.w, problem.d, "w of start")
     v = np.zeros(problem.p) if start is None else as_vector(start.v, problem.p, "v of start")
     theta = np.zeros(problem.m) if start is None else as_vector(start.theta, problem.m, "theta of start")
-    keeps_w_set = recipe.separable_w_step and isinstance(problem.w_set, SEPARABLE_SETS)
+    keeps_w_set = settings.separable_w_step and isinstance(problem.w_set, SEPARABLE_SETS)
     if problem.w_set is not None and not keeps_w_set:
         problem = problem.w_set_split
         v, v_star, theta = np.append(v, w), np.append(v_star, w_star), np.append(theta, np.zeros(problem.d))
     with one_blas_thread():
-        batch_size = recipe.rows_of_an_iteration(problem)
-        run = StochasticRun(problem, solver, recipe.method(problem, w), batch_size, Point(w, v, theta))
+        batch_size = settings.rows_of_an_iteration(problem)
+        run = StochasticRun(problem, solver, settings.method(problem, w), batch_size, Point(w, v, theta))
         sums = _start(run, w_star, v_star) | _replay(run, rows, w_star)
     Bv_star = float(np.linalg.norm(problem.times_B(v_star)))
     return Bounds(lhs=_left_hand_side(run, w_star, v_star, rho), **_theorems(run, sums, Bv_star, rho), **sums)

@@ -1,6 +1,6 @@
 """The outcome of a run: trace, status, and the duality gap that certifies its answer."""
 
-from .record import BestDual, certify
+from .record import BestDual, certify, slopes_at
 from .trace import Certificate, Result, Snapshot, Status, Trace
 
-__all__ = ["BestDual", "Certificate", "Result", "Snapshot", "Status", "Trace", "certify"]
+__all__ = ["BestDual", "Certificate", "Result", "Snapshot", "Status", "Trace", "certify", "slopes_at"]

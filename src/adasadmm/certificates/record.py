@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import losses
 from ..problem import Problem
+from ..rows import products
+from ..sources.blocks import Block
 from . import duality, streamed
 from .primal import primal_value
 from .streamed import BlockSlopes, Each
 from .trace import Certificate
 
-__all__ = ["BestDual", "certify"]
+__all__ = ["BestDual", "certify", "slopes_at"]
 
 
 def certify(
@@ -67,6 +71,36 @@ def certify(
     else:
         raise TypeError("slopes must be a function of a block where the rows are not in memory")
     return duality.certificate(problem, (w, v), primal_value(problem, w, v), dual)
+
+
+def slopes_at(problem: Problem, w: np.ndarray) -> np.ndarray | BlockSlopes:
+    """The slope of each row's loss at w: an array for rows in memory, else a function of a block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, Problem, Squared
+    >>> from adasadmm.solvers import slopes_at
+    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(0.1), A=[[1.0, -1.0]])
+    >>> slopes_at(problem, np.array([1.0, 1.0]))
+    array([ 0., -2.])
+    """
+    if problem.source is None:
+        return duality.slopes(problem, problem.predictions(w))
+    return SlopesAt(problem.loss, w)
+
+
+class SlopesAt(NamedTuple):
+    """The slope of each row's loss at w, for a block of rows."""
+
+    loss: tuple
+    w: np.ndarray
+
+    def __call__(self, block: Block, remembered: dict[str, Any]) -> np.ndarray:
+        z, s = np.empty((2, len(block.y)))
+        products.product(block.X, self.w, z)
+        losses.all_slopes(self.loss, z, block.y, s)
+        return s
 
 
 class BestDual:

@@ -2,7 +2,7 @@
 
 `spread` loads the rows of Dask arrays or data frames, or of any source, into the memory of the workers. The result is a
 source, which `Problem`, `solve` and the estimators take in place of X. Rows then never leave their workers: a
-stochastic solver runs in rounds (`adasadmm.solvers.stochastic.rounds`), and batch ADMM adds up sums over the blocks
+stochastic solver runs in rounds (`adasadmm.solvers.stochastic.lanes`), and batch ADMM adds up sums over the blocks
 (`adasadmm.solvers.admm.batch`). The estimators' ``fit`` calls `source_of` itself if X is a Dask collection.
 
 Examples

@@ -15,7 +15,6 @@ from ..certificates.primal import into_sets
 from ..problem import Problem
 from ..rows.matrices import as_rows
 from ..solvers import Batches, Run, Solver
-from ..solvers.stochastic.rda_sadmm import DualAveragingRun
 from ..solvers.stochastic.run import StochasticRun
 from . import _fitting
 from ._base import LinearModel
@@ -24,7 +23,7 @@ from ._types import PerRow, ValidRows
 
 __all__ = ["RUNS", "check_stream", "partial_fit"]
 
-RUNS = (StochasticRun, DualAveragingRun)  # what a model keeps between two blocks
+RUNS = (StochasticRun,)  # what a model keeps between two blocks
 
 # The attributes that `partial_fit` does not set, beside the coefficients.
 OF_A_FIT = (
@@ -136,14 +135,13 @@ def _check_run(run: Run, new: Run) -> None:
     del run.from_file
 
 
-def _compare(run: Run, new: StochasticRun | DualAveragingRun) -> None:
+def _compare(run: Run, new: StochasticRun) -> None:
     own, kept = ({"done": 0, "seconds": 0.0, **vars(one), "problem": None, "model": None} for one in (new, run))
     own["solver"], own["from_file"] = kept.get("solver"), True  # solvers were compared by their settings
-    if type(run) is not type(new) or own.keys() != kept.keys():
+    if not isinstance(run, StochasticRun) or own.keys() != kept.keys():
         raise ValueError("it has other parts than a new one")
     changing = {id(array) for _, array in new.arrays()}
     for name, part in own.items():
         if name != "solver":
             check_like(part, kept[name], name, changing)
-    if isinstance(run, StochasticRun):
-        run.check_indices()
+    run.check_indices()

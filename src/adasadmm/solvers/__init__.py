@@ -9,7 +9,7 @@ Examples
 ['ASVRGADMM', 'SPDHG', 'SVRGADMM']
 """
 
-from ..certificates import certify
+from ..certificates import certify, slopes_at
 from .admm.batch import ADMM as ADMM
 from .admm.consensus import ConsensusADMM as ConsensusADMM
 from .alm.alm import ALM as ALM
@@ -23,7 +23,6 @@ from .sdca import SDCA as SDCA
 from .stochastic.ada_sadmm import AdaSADMM as AdaSADMM
 from .stochastic.oadmm import OADMM as OADMM
 from .stochastic.rda_sadmm import RDASADMM as RDASADMM
-from .stochastic.run import slopes_at
 from .stochastic.sadmm import SADMM as SADMM
 from .stochastic.spdhg import SPDHG as SPDHG
 from .stochastic.svrg_admm import ASVRGADMM as ASVRGADMM, SVRGADMM as SVRGADMM

@@ -1,12 +1,13 @@
 """The interface of a solver: `Solver`, a record of settings, and `Run`, its state on one problem.
 
 `adasadmm.solve` drives any solver through the members below and knows nothing else about it. To write a solver, derive
-a frozen dataclass from `Solver` and a class from `Run`; `docs/tutorials/plot_6_own_solver.py` shows one. Both classes
-are interfaces: what solvers share is in functions, and a solver overrides nothing but these members.
+a frozen dataclass from `Solver` and a class from `Run`; `docs/tutorials/plot_6_own_solver.py` shows one. `Run` has
+defaults for whatever most runs do alike, so that a new one needs no more than its mathematics.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ import numpy as np
 
 from .. import losses
 from .._core.jit import is_registered, unwrapped
+from ..certificates import certify, slopes_at
 from ..certificates.trace import Certificate
 from ..problem import Problem
 from ..rows.matrices import all_finite
@@ -39,7 +41,7 @@ __all__ = [
 NamedState = Mapping[str, np.ndarray | int | float]  # a saved run: each array and number under its name
 Slopes = Any  # an array for rows in memory, else a function of a block and of what the run remembers with it
 
-
+NO_STATE = ("batch_size", "done", "seconds", "from_file")  # numbers of a run that its state does not contain
 FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction says little
 
 
@@ -177,10 +179,19 @@ class Solver(ABC):
 class Run(ABC):
     """The state of a method on one problem.
 
+    Only `advance` is abstract. The other members have defaults for a run that keeps w, v, theta, ``iteration`` and
+    ``eta`` as attributes, and whose state is made of its attributes.
+
     Attributes
     ----------
     problem : Problem
     solver : Solver
+    w, v, theta : ndarray
+        The last iterates, where `point` is not overridden.
+    iteration : int
+        Iterations so far, where `monitor` is not overridden.
+    eta : float
+        The last step size, where `monitor` is not overridden; NaN if the method has none.
     batch_size : int
         Rows of an iteration.
     done : int
@@ -206,10 +217,20 @@ class Run(ABC):
 
     problem: Problem
     solver: Solver
+    w: np.ndarray
+    v: np.ndarray
+    theta: np.ndarray
+    iteration: int = 0
+    eta: float = math.nan
     batch_size: int = 1
     done: int = 0
     seconds: float = 0.0
     from_file: bool = False
+
+    def __init__(self, problem: Problem, solver: Solver, start: Point) -> None:
+        self.problem, self.solver, self.iteration = problem, solver, 0
+        self.w, self.v, self.theta = (part.copy() for part in start)
+        self.batch_size = getattr(solver, "batch_size", 1)
 
     @abstractmethod
     def advance(self, work: Work) -> None:
@@ -225,9 +246,9 @@ class Run(ABC):
         return False
 
     @property
-    @abstractmethod
     def point(self) -> Point:
         """The last iterates; not copies."""
+        return Point(self.w, self.v, self.theta)
 
     @property
     def means(self) -> tuple[np.ndarray, np.ndarray]:
@@ -245,38 +266,49 @@ class Run(ABC):
         """
         return self.point.w
 
-    @abstractmethod
     def monitor(self) -> Monitor:
         """Iterations so far, the last step size and the last dual residual."""
+        return Monitor(self.iteration, self.eta)
 
-    @abstractmethod
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
         """A subgradient of each row's loss, and theta: the dual point that `certify` starts from.
 
         The slopes are an array for rows in memory; for rows read block by block, or on workers, a function of a block
-        and of what the run remembers with it.
+        and of what the run remembers with it. The default is the slopes at `answer`, and the last theta.
         """
+        return slopes_at(self.problem, self.answer), self.point.theta
 
-    @abstractmethod
     def certify(self) -> Certificate:
         """Return the certificate of `answer`."""
+        return certify(self.problem, self.answer, self.means[1], *self.dual_point())
 
-    @abstractmethod
     def state(self) -> NamedState:
-        """Everything that the rest of the run depends on, by name: copies of arrays, whole numbers and floats."""
+        """Everything that the rest of the run depends on, by name: copies of arrays, whole numbers and floats.
 
-    @abstractmethod
+        The default is all attributes that are arrays or numbers; so a run must set them before its first iteration.
+        """
+        kinds = np.ndarray, int, float
+        own = {name: value for name, value in vars(self).items() if isinstance(value, kinds) and name not in NO_STATE}
+        return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in own.items()}
+
     def restore(self, state: NamedState) -> None:
         """Return to a state; names and shapes are those of `state`. Raise ``ValueError`` for impossible values."""
+        for name, value in state.items():
+            setattr(self, name, value.copy() if isinstance(value, np.ndarray) else value)
 
-    @abstractmethod
     def fork(self, problem: Problem | None) -> Run:
         """A copy that continues independently.
 
         On the same rows with another penalty or ridge, the iterates are kept and what depends on the penalty is not;
         on other rows, or with another loss, the run starts from this point. ``None`` gives a copy without rows, to be
-        forked again later.
+        forked again later. By default all attributes are kept, and arrays are copied.
         """
+        fork: Any = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                setattr(fork, name, value.copy())
+        fork.problem = problem
+        return fork
 
     def doubt(self) -> str:
         """Why the answer may be poor although the run did all its work, and what to do; empty if nothing is known.

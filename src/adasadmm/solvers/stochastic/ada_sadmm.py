@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import ClassVar
 
 from ... import metrics
 from ..._core.jit import is_registered
-from ...problem import Problem
-from ..base import Point, Run, Solver
 from ..checks import check_batch_size, check_beta, check_choice, check_eta, check_positive, is_number
-from .recipe import AVERAGES, METRICS, W_STEPS, Recipe
-from .rounds import begin
+from .settings import AVERAGES, METRICS, W_STEPS, Algorithm1Solver, Settings
 
 __all__ = ["AdaSADMM"]
 
 
 @dataclasses.dataclass(frozen=True)
-class AdaSADMM(Solver):
+class AdaSADMM(Algorithm1Solver):
     """Adaptive stochastic ADMM: Algorithm 1 with a metric that adapts to the gradients.
 
     The metric is ``H_t = a I + diag(|g_{1:t,j}|)`` (diagonal) or ``a I + (g_1 g_1' + ... + g_t g_t')^{1/2}`` (full).
@@ -70,8 +66,6 @@ class AdaSADMM(Solver):
     batch_size: int | str = 1
     average: str = "uniform"
 
-    takes_vector_losses: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         if isinstance(self.metric, str):
             check_choice("metric", self.metric, tuple(METRICS))
@@ -92,12 +86,5 @@ class AdaSADMM(Solver):
         check_choice("average", self.average, AVERAGES)
 
     @property
-    def recipe(self) -> Recipe:
-        return Recipe(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
-
-    @property
-    def separable_w_step(self) -> bool:
-        return self.recipe.separable_w_step
-
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return begin(self, self.recipe, problem, start)
+    def settings(self) -> Settings:
+        return Settings(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
 
-from ...problem import Problem
-from ..base import Point, Run, Solver
 from ..checks import check_eta, check_positive
-from .recipe import Recipe
-from .rounds import begin
+from .settings import Algorithm1Solver, Settings
 
 __all__ = ["OADMM"]
 
 
 @dataclasses.dataclass(frozen=True)
-class OADMM(Solver):
+class OADMM(Algorithm1Solver):
     """Online ADMM: each iteration keeps the loss of one row instead of its tangent at w_t.
 
     Parameters
@@ -41,15 +37,13 @@ class OADMM(Solver):
     eta: float | str | tuple
     beta: float = 1.0
 
-    loss_functions: ClassVar[tuple[str, ...]] = ("prox",)
+    takes_vector_losses = False
+    loss_functions = ("prox",)
 
     def __post_init__(self) -> None:
         check_eta(self.eta, ())
         check_positive("beta", self.beta)
 
     @property
-    def recipe(self) -> Recipe:
-        return Recipe(self.eta, self.beta, implicit=True)
-
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return begin(self, self.recipe, problem, start)
+    def settings(self) -> Settings:
+        return Settings(self.eta, self.beta, implicit=True)

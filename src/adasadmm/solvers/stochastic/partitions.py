@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import losses
+from ...certificates.record import SlopesAt
 from ...problem import Problem
 from ...rows import products
 from ...sources.blocks import Block
@@ -60,13 +60,10 @@ def share_between_partitions(problem: Problem, points: Sequence[np.ndarray]) -> 
 
 def gradient_sums(block: Block, remembered: dict, loss: Any, points: Sequence[np.ndarray]) -> np.ndarray:
     """The sum of the gradients of a block's rows at each point, and that of their squares."""
-    z, s = np.empty((2, len(block.y)))
     found = np.empty((2, len(points), block.X.shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):  # a point may be far off
         for k, w in enumerate(points):
-            products.product(block.X, w, z)
-            losses.all_slopes(loss, z, block.y, s)
-            s *= block.c
+            s = SlopesAt(loss, w)(block, remembered) * block.c
             products.transposed_product(block.X, s, found[0, k])
             found[1, k] = products.gram_diagonal(block.X, s * s)
     return found

@@ -1,14 +1,20 @@
-"""The run of Algorithm 1: the stochastic solvers begin one, or contain one."""
+"""The run of Algorithm 1, the only one of the stochastic solvers, and the course that it takes.
+
+Which iterations a run makes is said by the parts of its `Method`. What it does between them, and which point it
+recommends, is said by its `Course`: `Course` itself makes one iteration after the other and answers with the average;
+`lanes.Rounds` works on rows of several workers in parallel; `restarts.Restarts` has estimates of the gradient that
+become exact.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ... import averages, losses, metrics
+from ... import averages, metrics
 from ...algorithm import (
     Edgewise,
     Implicit,
@@ -21,26 +27,93 @@ from ...algorithm import (
     next_gradient,
     show_v,
 )
-from ...certificates import ascent, certify, duality
+from ...certificates import ascent, certify, slopes_at
 from ...certificates.trace import Certificate
 from ...linalg import quadratics
 from ...problem import Problem
-from ...rows import products
 from ...sources.blocks import Block
 from ..base import Monitor, NamedState, Point, Run, Slopes, Solver
 from ..work import Batches, Work
 
-__all__ = ["StochasticRun", "slopes_at"]
+__all__ = ["Course", "StochasticRun"]
 
 DUAL_PASSES = 2, 10  # least and most for a certificate; between them as many as the run made epochs
+
+
+class Course:
+    """What a run does beside the iterations of Algorithm 1: here nothing, and it answers with the average."""
+
+    def advance(self, run: StochasticRun, work: Work) -> None:
+        assert isinstance(work, Batches)
+        run.visit(work)
+
+    def answer(self, run: StochasticRun) -> np.ndarray:
+        average = run.method.average
+        if isinstance(average, averages.Uniform):
+            return run.w_mean()
+        return (run.iterates.w if isinstance(average, averages.Last) else run.iterates.w_average).copy()
+
+    def dual_point(self, run: StochasticRun) -> tuple[Slopes, np.ndarray]:
+        """The slopes at the average, and the last theta."""
+        return slopes_at(run.problem, run.answer), run.iterates.theta.copy()
+
+    def certify(self, run: StochasticRun) -> Certificate:
+        """The certificate of the average; in memory a few passes of dual coordinate ascent improve the dual point."""
+        if run.problem.source is None:
+            return self._certify_in_memory(run)
+        if run.certified is None or run.certified[0] != run.iteration:  # each costs passes over the files
+            run.certified = run.iteration, certify(run.problem, run.answer, run.v_mean(), *run.dual_point())
+        return run.certified[1]
+
+    def _certify_in_memory(self, run: StochasticRun) -> Certificate:
+        problem, w, v = run.problem, run.answer, run.v_mean()
+        s: Any  # an array: the rows are in memory
+        s, theta = run.dual_point()
+        found = certify(problem, w, v, s, theta)
+        if ascent.is_possible(problem):
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                ascent.ascend(problem, w, s, theta, int(np.clip(run.done / problem.terms, *DUAL_PASSES)))
+            if np.isfinite(s).all() and np.isfinite(theta).all():
+                found = max(found, certify(problem, w, v, s, theta), key=lambda one: one.dual)
+        return found
+
+    def doubt(self, run: StochasticRun) -> str:
+        return ""
+
+    def state(self, run: StochasticRun) -> dict[str, Any]:
+        """What further iterations depend on, beside the arrays of the run."""
+        return {}
+
+    def restore(self, run: StochasticRun, state: NamedState) -> None:
+        """Return to a state before the arrays of the run do."""
+
+    def fork(self, run: StochasticRun, problem: Problem | None) -> StochasticRun:
+        fork = run.copied()
+        fork.certified = None
+        if problem is None:
+            fork.problem = fork.model = None  # type: ignore[assignment]
+        else:
+            fork.problem, fork.model = problem, model_of(problem)
+        return fork
 
 
 class StochasticRun(Run):
     """Algorithm 1 on one problem: a model (the problem without its rows), a method (the parts), and the iterates."""
 
     model: Model
+    course: Course = Course()  # a run has one of its own only if it takes another
 
-    def __init__(self, problem: Problem, solver: Solver, method: Method, batch_size: int, start: Point) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        method: Method,
+        batch_size: int,
+        start: Point,
+        course: Course | None = None,
+    ) -> None:
+        if course is not None:
+            self.course = course
         self.problem, self.solver, self.model = problem, solver, model_of(problem)
         self.method, self.batch_size = method, batch_size
         self.iterates: State = first_state(problem, *start, self.beta)
@@ -56,8 +129,10 @@ class StochasticRun(Run):
     # --- iterations --------------------------------------------------------------------------------------------------
 
     def advance(self, work: Work) -> None:
+        self.course.advance(self, work)
+
+    def visit(self, work: Batches) -> None:
         """Run over rows of a block; v before the last iteration is kept for the dual residual."""
-        assert isinstance(work, Batches)
         block, samples, _ = work
         last = max(0, (len(samples) - 1) // self.batch_size * self.batch_size)
         before = max(0, last - self.batch_size)
@@ -90,7 +165,7 @@ class StochasticRun(Run):
     # --- the point ---------------------------------------------------------------------------------------------------
 
     @property
-    def iteration(self) -> int:
+    def iteration(self) -> int:  # type: ignore[override]
         return int(self.iterates.t[0])
 
     @property
@@ -103,12 +178,12 @@ class StochasticRun(Run):
 
     @property
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._w_mean(), self._v_mean()
+        return self.w_mean(), self.v_mean()
 
-    def _w_mean(self) -> np.ndarray:
+    def w_mean(self) -> np.ndarray:
         return self.iterates.w_sum / self.iteration if self.iteration else self.iterates.w.copy()
 
-    def _v_mean(self) -> np.ndarray:
+    def v_mean(self) -> np.ndarray:
         """With B = -I from ``v_{t+1} = A w_{t+1} - b + (theta_{t+1} - theta_t) / beta``: the loop keeps no v."""
         if not self.iteration:
             return self.iterates.v.copy()
@@ -120,42 +195,21 @@ class StochasticRun(Run):
 
     @property
     def answer(self) -> np.ndarray:
-        if isinstance(self.method.average, averages.Uniform):
-            return self._w_mean()
-        return (self.iterates.w if isinstance(self.method.average, averages.Last) else self.iterates.w_average).copy()
+        return self.course.answer(self)
 
     def monitor(self) -> Monitor:
         turn = self.problem.times_B(self.iterates.v - self.v_before)
         residual = self.beta * float(np.linalg.norm(self.problem.times_A_transposed(turn)))
         return Monitor(self.iteration, float(self.iterates.eta[0]), residual)
 
-    # --- the certificate ---------------------------------------------------------------------------------------------
-
     def dual_point(self) -> tuple[Slopes, np.ndarray]:
-        """The slopes at the average, and the last theta."""
-        return slopes_at(self.problem, self.answer), self.iterates.theta.copy()
+        return self.course.dual_point(self)
 
     def certify(self) -> Certificate:
-        """The certificate of the average; in memory a few passes of dual coordinate ascent improve the dual point."""
-        if self.problem.source is None:
-            return self._certify_in_memory()
-        if self.certified is None or self.certified[0] != self.iteration:  # each costs passes over the files
-            slopes, theta = self.dual_point()
-            found = certify(self.problem, self.answer, self._v_mean(), slopes, theta)
-            self.certified = self.iteration, found
-        return self.certified[1]
+        return self.course.certify(self)
 
-    def _certify_in_memory(self) -> Certificate:
-        problem, w, v = self.problem, self.answer, self._v_mean()
-        s: Any  # an array: the rows are in memory
-        s, theta = self.dual_point()
-        found = certify(problem, w, v, s, theta)
-        if ascent.is_possible(problem):
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                ascent.ascend(problem, w, s, theta, int(np.clip(self.done / problem.terms, *DUAL_PASSES)))
-            if np.isfinite(s).all() and np.isfinite(theta).all():
-                found = max(found, certify(problem, w, v, s, theta), key=lambda one: one.dual)
-        return found
+    def doubt(self) -> str:
+        return self.course.doubt(self)
 
     # --- the state by name -------------------------------------------------------------------------------------------
 
@@ -171,9 +225,10 @@ class StochasticRun(Run):
         yield from ((f"Q.{name}", array) for name, array in quadratics.changing(self.method.Q).items())
 
     def state(self) -> NamedState:
-        return {name: array.copy() for name, array in self.arrays()}
+        return {name: array.copy() for name, array in self.arrays()} | self.course.state(self)
 
     def restore(self, state: NamedState) -> None:
+        self.course.restore(self, state)
         for name, array in self.arrays():
             array[...] = state[name]
         self.check_indices()
@@ -187,13 +242,7 @@ class StochasticRun(Run):
             )
 
     def fork(self, problem: Problem | None) -> StochasticRun:
-        fork = self.copied()
-        fork.certified = None
-        if problem is None:
-            fork.problem = fork.model = None  # type: ignore[assignment]
-        else:
-            fork.problem, fork.model = problem, model_of(problem)
-        return fork
+        return self.course.fork(self, problem)
 
     def copied(self) -> StochasticRun:
         """A copy with arrays of its own."""
@@ -217,33 +266,3 @@ def _work_arrays(method: Method) -> list[np.ndarray]:
     if isinstance(method.Q, quadratics.Eliminated):
         found += [method.Q.factor.D, method.Q.factor.L, method.Q.factor.x]
     return found
-
-
-def slopes_at(problem: Problem, w: np.ndarray) -> Slopes:
-    """The slope of each row's loss at w: an array for rows in memory, else a function of a block.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from adasadmm import L1, Problem, Squared
-    >>> from adasadmm.solvers import slopes_at
-    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(0.1), A=[[1.0, -1.0]])
-    >>> slopes_at(problem, np.array([1.0, 1.0]))
-    array([ 0., -2.])
-    """
-    if problem.source is None:
-        return duality.slopes(problem, problem.predictions(w))
-    return SlopesAt(problem.loss, w)
-
-
-class SlopesAt(NamedTuple):
-    """The slope of each row's loss at w, for a block of rows."""
-
-    loss: tuple
-    w: np.ndarray
-
-    def __call__(self, block: Block, remembered: dict[str, Any]) -> np.ndarray:
-        z, s = np.empty((2, len(block.y)))
-        products.product(block.X, self.w, z)
-        losses.all_slopes(self.loss, z, block.y, s)
-        return s

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
 
-from ...problem import Problem
-from ..base import Point, Run, Solver
 from ..checks import check_batch_size, check_beta, check_choice, check_eta
-from .recipe import W_STEPS, Recipe
-from .rounds import begin
+from .settings import W_STEPS, Algorithm1Solver, Settings
 
 __all__ = ["SADMM"]
 
 
 @dataclasses.dataclass(frozen=True)
-class SADMM(Solver):
+class SADMM(Algorithm1Solver):
     """Stochastic ADMM: Algorithm 1 with H = I and a decreasing step size.
 
     With ``w_step="linearized"`` and a number for ``eta`` it is OPG-ADMM (Suzuki 2013).
@@ -45,8 +41,6 @@ class SADMM(Solver):
     w_step: str = "exact"
     batch_size: int | str = 1
 
-    takes_vector_losses: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         check_eta(self.eta, ("1/(gamma t)", "auto"))
         check_beta(self.beta)
@@ -54,12 +48,5 @@ class SADMM(Solver):
         check_batch_size(self.batch_size)
 
     @property
-    def recipe(self) -> Recipe:
-        return Recipe(self.eta, self.beta, w_step=self.w_step, batch_size=self.batch_size, falling=True)
-
-    @property
-    def separable_w_step(self) -> bool:
-        return self.recipe.separable_w_step
-
-    def begin(self, problem: Problem, start: Point) -> Run:
-        return begin(self, self.recipe, problem, start)
+    def settings(self) -> Settings:
+        return Settings(self.eta, self.beta, w_step=self.w_step, batch_size=self.batch_size, falling=True)

@@ -1,8 +1,9 @@
-"""From the settings of a stochastic solver to the parts of Algorithm 1, on one problem."""
+"""From the settings of SADMM, Ada-SADMM and OADMM to the parts of Algorithm 1, on one problem."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +16,12 @@ from ...linalg import quadratics
 from ...problem import Problem
 from ...rows import matrices, products, selections
 from ...rows.matrices import as_part
-from ..base import Solver
-from .gradients import explicit
+from ..base import Point, Run, Solver
+from .lanes import Rounds
+from .run import StochasticRun
+from .subgradients import explicit
 
-__all__ = ["AVERAGES", "METRICS", "W_STEPS", "Recipe", "accurate_batch_size", "recipe_of", "units"]
+__all__ = ["AVERAGES", "METRICS", "W_STEPS", "Algorithm1Solver", "Settings", "units"]
 
 METRICS = {"identity": metrics.Identity(), "diagonal": metrics.Diagonal(), "full": metrics.Full()}
 AVERAGES = ("auto", "uniform", "polynomial", "step-weighted", "schedule-free", "last")
@@ -29,13 +32,13 @@ INTERCEPT_SHARE = 0.01  # of an intercept's gradient in the unit of gradients
 # A root of gradients is small in all directions that they have not yet had: there only beta A'A limits the steps.
 BETA_SHARE, BETA_SHARE_OF_ROOTS = 0.1, 1.0
 AT_MEAN = 0.9  # how near to the mean "schedule-free" takes its subgradients
-ITERATIONS_AN_EPOCH, RARER_AN_EPOCH = 6000, 1100  # that batch_size="auto" keeps
-SMALL_BATCH, FOR_LARGER_BATCHES = 5, 30_000  # rows, and the iterations that batches of more rows keep
-LEAST_ITERATIONS = 100  # in an epoch of the solvers for high accuracy
+# What batch_size="auto" keeps in an epoch: iterations, those with a row of the rarer sign, and those of large batches.
+MIN_ITERATIONS, MIN_ITERATIONS_OF_RARER, MIN_ITERATIONS_OF_LARGE = 6000, 1100, 30_000
+LARGE_BATCH = 5  # rows: a batch of more is large
 UNIT_ROWS = 1000  # from which the sizes of a gradient and of the loss are taken
 
 
-class Recipe(NamedTuple):
+class Settings(NamedTuple):
     """Which metric, step size, w-step and average a stochastic solver uses: Algorithm 1 needs no more of it."""
 
     eta: float | str | tuple
@@ -93,8 +96,9 @@ class Recipe(NamedTuple):
         """
         if self.batch_size != "auto":
             return int(self.batch_size)
-        large = max(SMALL_BATCH, problem.terms / FOR_LARGER_BATCHES)
-        enough = min(problem.terms / ITERATIONS_AN_EPOCH, large, _rarer(problem) / RARER_AN_EPOCH)
+        large = max(LARGE_BATCH, problem.terms / MIN_ITERATIONS_OF_LARGE)
+        rarer = _rarer(problem) / MIN_ITERATIONS_OF_RARER
+        enough = min(problem.terms / MIN_ITERATIONS, large, rarer)
         entries = matrices.size(problem.rows.X) if problem.source is None else problem.source.summary.entries
         a_row = max(1.0, losses.width(problem.loss) * entries / problem.n)
         saving = 2.0 * (problem.d + matrices.size(problem.A) / 2.0) / a_row
@@ -155,9 +159,32 @@ class Recipe(NamedTuple):
         return stepsizes.InverseSqrt(number) if self.falling else stepsizes.Constant(number)
 
 
-def recipe_of(solver: Solver) -> Recipe | None:
-    """The recipe of a solver whose run is Algorithm 1; None for the others."""
-    return getattr(solver, "recipe", None)
+class Algorithm1Solver(Solver):
+    """A solver whose run is Algorithm 1 with a subgradient of each batch; rows on workers are visited in rounds."""
+
+    takes_vector_losses = True
+
+    @property
+    @abstractmethod
+    def settings(self) -> Settings:
+        """The form that the settings of these solvers have in common."""
+
+    @property
+    def separable_w_step(self) -> bool:
+        return self.settings.separable_w_step
+
+    def begin(self, problem: Problem, start: Point) -> Run:
+        settings = self.settings
+        batch_size = settings.rows_of_an_iteration(problem)
+        lanes = problem.source.lanes.number if problem.on_workers else 1
+        if lanes > 1 and (settings.falling or settings.implicit or not settings.is_diagonal):
+            raise ValueError(
+                f"{self} cannot run in {lanes} lanes; use AdaSADMM() with a diagonal metric, ADMM(), or lanes=1"
+            )
+        if settings.batch_size == "auto":
+            batch_size = max(1, batch_size // lanes)  # the iterations of a lane count, not those of all lanes
+        method, course = settings.method(problem, start.w), Rounds() if problem.on_workers else None
+        return StochasticRun(problem, self, method, batch_size, start, course)
 
 
 def units(problem: Problem, w: np.ndarray, batch_size: int = 1) -> tuple[float, float]:
@@ -186,15 +213,6 @@ def units(problem: Problem, w: np.ndarray, batch_size: int = 1) -> tuple[float, 
         sizes[-1] *= INTERCEPT_SHARE
     value = losses.mean_value(problem.loss, z, y, c)
     return float(np.max(sizes)) or 1.0, value if 0.0 < value < math.inf else 1.0
-
-
-def accurate_batch_size(batch_size: int | str, problem: Problem) -> int:
-    """The batch size; "auto" makes the work over rows half of that over coordinates and edges, in 100 iterations."""
-    if batch_size != "auto":
-        return int(batch_size)
-    a_row = max(1.0, matrices.size(problem.rows.X) / problem.terms)
-    even = (problem.d + matrices.size(problem.A) / 2.0) / a_row
-    return max(1, int(min(0.5 * even, problem.terms / LEAST_ITERATIONS)))
 
 
 def _rarer(problem: Problem) -> int:

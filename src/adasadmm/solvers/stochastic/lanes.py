@@ -1,0 +1,168 @@
+"""Rounds of Algorithm 1 on rows that lie on the workers of a cluster.
+
+The partitions of a source are dealt to lanes, which work in parallel. In a round each lane continues from the common
+point over a share of its rows, one batch after the other as on a single machine; then the lanes are combined into the
+next common point:
+
+- w, v, theta and what is linear in them: the mean, weighted by rows;
+- the sums of iterates, and t: the common value plus what each lane added;
+- the metric's sums of squared gradients: the common value plus what each lane added, divided by L^2 for L lanes. The
+  mean of L lanes with T/L steps each moves as far, and with as much noise, as T steps of one machine if its steps are L
+  times as long;
+- eta="auto": the largest distance that a common point has travelled; a single lane strays further.
+
+A round sends O(d + edges) numbers to a lane and back, however many rows there are. With one lane nothing is combined,
+and the run is that of a single machine, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._core.threads import one_blas_thread
+from ...problem import Problem
+from ...sources._calls import Memory
+from ...sources.blocks import Block
+from ..base import NamedState
+from ..work import Batches, Round, Visit, Work
+from .partitions import share_between_partitions
+from .run import Course, StochasticRun
+
+__all__ = ["Rounds"]
+
+# How each array of a run is combined.
+MEANS = ("w", "v", "theta", "slack", "pull", "w_average", "g", "v_before")
+SUMS = ("t", "w_sum", "v_sum")
+SQUARES = ("metric.squares", "metric.sums")
+LARGEST = ("eta",)
+COMMON = ("w_first", "theta_first", "travelled", "step.first", "step.travelled", "average.total", "metric.h")
+SCRATCH = ("rhs", "move", "Aw", "x", "subgradient.z", "subgradient.s")
+FACTORS = ("Q.h", "Q.spent", "Q.factor.D", "Q.factor.L")
+KNOWN = {*MEANS, *SUMS, *SQUARES, *LARGEST, *COMMON, *SCRATCH, *FACTORS}
+NOT_SENT = (*SCRATCH, "w_first", "theta_first", "travelled", "step.first")
+
+DIFFERENT = (
+    "the rows of the workers differ (are they sorted, by label or by time?): {:.0%} of the variance of a gradient lies "
+    "between their partitions. The model may be far from the optimum: shuffle the rows before they are partitioned"
+)
+
+Sent = dict[str, np.ndarray]
+
+
+class Rounds(Course):
+    """Algorithm 1 in rounds; the run itself is at the common point."""
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.shared: Any = None  # the run without its rows, on the workers
+
+    def advance(self, run: StochasticRun, work: Work) -> None:
+        """All lanes continue from the common point in parallel, and are combined."""
+        assert isinstance(work, Round)
+        source = run.problem.source
+        if self.shared is None:
+            self.shared = source.share(without_rows(run))
+        point = sent(run)
+        lanes = [lane for lane in work.visits if lane]
+        jobs = [([visit.partition for visit in lane], (point, lane, *work[1:])) for lane in lanes]
+        ends = list(run.problem.map_partitions(advance_lane, jobs, self.memory, self.shared))
+        if len(ends) == 1:
+            receive(run, ends[0])
+        else:
+            share = np.array([sum(visit.last - visit.first for visit in lane) for lane in lanes]) / work.length
+            combine(run, ends, share)
+
+    def doubt(self, run: StochasticRun) -> str:
+        """Whether partitions differ: in the gradients at 0, where all rows count, or in those at the answer."""
+        share = share_between_partitions(run.problem, (np.zeros(run.problem.d), run.answer))
+        return DIFFERENT.format(share) if share else ""
+
+    def fork(self, run: StochasticRun, problem: Problem | None) -> StochasticRun:
+        fork = super().fork(run, problem)
+        del fork.course
+        if problem is not None and problem.on_workers:
+            fork.course = Rounds()
+        return fork
+
+
+def combine(run: StochasticRun, ends: list[Sent], share: np.ndarray) -> None:
+    """Move a run to the next common point, from where the lanes ended."""
+    before, now = run.state(), dict(run.arrays())
+    assert set(now) <= KNOWN, f"no rule for combining {sorted(set(now) - KNOWN)}"
+
+    def added(name: str) -> Any:
+        return sum(end[name] - before[name] for end in ends)
+
+    for name in MEANS:
+        now[name][...] = sum(part * end[name] for part, end in zip(share, ends, strict=True))
+    for name in SUMS:
+        now[name][...] += added(name)
+    for name in LARGEST:
+        now[name][...] = max(end[name] for end in ends)
+    for name in SQUARES:
+        if name in now:
+            now[name][...] += added(name) / len(ends) ** 2
+    # The means of the theorems telescope from the first w and theta, so these take up the difference between the
+    # common point and the sum over all lanes.
+    now["w_first"] += (now["w"] - before["w"]) - added("w")
+    now["theta_first"] += (now["theta"] - before["theta"]) - added("theta")
+    if "average.total" in now:
+        combine_averages(ends, before, now)
+
+
+def combine_averages(ends: list[Sent], before: NamedState, now: Sent) -> None:
+    """The weighted mean of the iterates of all lanes: each lane's mean holds the common one, which counts once."""
+    totals, old = np.array([end["average.total"][0] for end in ends]), np.asarray(before["average.total"])[0]
+    repeated = (len(ends) - 1) * old
+    total = totals.sum() - repeated
+    weighted = sum(of * end["w_average"] for of, end in zip(totals, ends, strict=True))
+    now["w_average"][:] = (weighted - repeated * before["w_average"]) / total
+    now["average.total"][0] = total
+
+
+def without_rows(run: StochasticRun) -> StochasticRun:
+    """A copy whose course goes straight on, for the workers."""
+    light = run.copied()
+    light.problem = light.certified = None  # type: ignore[assignment]
+    del light.course
+    return light
+
+
+def advance_lane(
+    blocks: list[Block], remembered: list[dict], run: StochasticRun, point: Sent, visits: Sequence[Visit], *order: Any
+) -> Sent:
+    """Visit the rows of a lane, on a worker."""
+    run = run.copied()
+    receive(run, point)
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        for block, held, visit in zip(blocks, remembered, visits, strict=True):
+            samples = rows_in_order(held, visit, *order)[visit.first : visit.last]
+            run.advance(Batches(block, samples, run.batch_size))
+    return sent(run)
+
+
+def sent(run: StochasticRun) -> Sent:
+    """The arrays that change in a round, which travel between the common point and the lanes."""
+    return {name: array.copy() for name, array in run.arrays() if name not in NOT_SENT}
+
+
+def receive(run: StochasticRun, point: Sent) -> None:
+    for name, array in run.arrays():
+        if name in point:
+            array[...] = point[name]
+
+
+def rows_in_order(held: dict, visit: Visit, epoch: int, seed: int, shuffled: bool) -> np.ndarray:
+    """The rows of a partition in the order of an epoch, kept until the next; partition 0 has the order of memory."""
+    if not shuffled:
+        return np.arange(visit.rows)
+    drawn, rng, order = held.get("order", (-1, None, None))
+    if drawn > epoch or rng is None:
+        drawn, rng = -1, np.random.default_rng([seed, visit.partition])
+    while drawn < epoch:
+        drawn, order = drawn + 1, rng.permutation(visit.rows)
+    held["order"] = drawn, rng, order
+    return order
