@@ -59,6 +59,7 @@ Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | float | bool | None
 
 # Solvers of version 0.2 that have another name now. None of these has a setting that still counts.
 RENAMED = dict.fromkeys(("ChainDP", "AlternatingChains", "DualGradient", "SoftThreshold"), "TotalVariation")
+RDA_OF_0_2 = "contains the state of partial_fit of RDASADMM as version 0.2 saved it, which has another form now"
 NO_SETTINGS: Json = {
     "__class__": "str",
     "__module__": "builtins",
@@ -437,6 +438,8 @@ def _renew_node(node: Json, homes: dict[tuple[str | None, str], str]) -> None:
     module, name = node.get("__module__"), node.get("__class__")
     if not (isinstance(module, str) and isinstance(name, str) and module.split(".")[0] == __package__):
         return
+    if name == "DualAveragingRun":
+        raise ModelError(f"{RDA_OF_0_2}: fit it again")
     if name in RENAMED:
         name = node["__class__"] = RENAMED[name]
         node["content"] = NO_SETTINGS

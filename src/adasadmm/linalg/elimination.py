@@ -57,9 +57,9 @@ def eliminate(S: sp.csr_array) -> Elimination | None:
         np.concatenate([*target, np.empty(0, np.int64)]).astype(np.int32),
         np.asarray(S.diagonal(), dtype=np.float64)[pattern.order],
         S_below,
-        np.empty(len(begin) - 1),
-        np.empty(len(row)),
-        np.empty(len(begin) - 1),
+        np.zeros(len(begin) - 1),  # a file must not show what memory held before
+        np.zeros(len(row)),
+        np.zeros(len(begin) - 1),
     )
 
 

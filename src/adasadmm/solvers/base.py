@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import losses
 from .._core.jit import is_registered, unwrapped
-from ..certificates import certify, slopes_at
+from ..certificates import certify_after_ascent, slopes_at
 from ..certificates.trace import Certificate
 from ..problem import Problem
 from ..rows.matrices import all_finite
@@ -228,9 +228,10 @@ class Run(ABC):
     from_file: bool = False
 
     def __init__(self, problem: Problem, solver: Solver, start: Point) -> None:
-        self.problem, self.solver, self.iteration = problem, solver, 0
+        self.problem, self.solver, self.iteration, self.eta = problem, solver, 0, math.nan
         self.w, self.v, self.theta = (part.copy() for part in start)
-        self.batch_size = getattr(solver, "batch_size", 1)
+        rows = getattr(solver, "batch_size", 1)
+        self.batch_size = 1 if rows == "auto" else int(rows)
 
     @abstractmethod
     def advance(self, work: Work) -> None:
@@ -279,8 +280,9 @@ class Run(ABC):
         return slopes_at(self.problem, self.answer), self.point.theta
 
     def certify(self) -> Certificate:
-        """Return the certificate of `answer`."""
-        return certify(self.problem, self.answer, self.means[1], *self.dual_point())
+        """Return the certificate of `answer`; unless overridden, a little dual ascent improves the dual point."""
+        epochs = self.done / self.problem.terms
+        return certify_after_ascent(self.problem, self.answer, self.means[1], *self.dual_point(), epochs)
 
     def state(self) -> NamedState:
         """Everything that the rest of the run depends on, by name: copies of arrays, whole numbers and floats.

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
-from ... import metrics
-from ..._core.jit import is_registered
-from ..checks import check_batch_size, check_beta, check_choice, check_eta, check_positive, is_number
-from .settings import AVERAGES, METRICS, W_STEPS, Algorithm1Solver, Settings
+from .settings import Algorithm1Solver, Settings
 
 __all__ = ["AdaSADMM"]
 
@@ -66,24 +62,7 @@ class AdaSADMM(Algorithm1Solver):
     batch_size: int | str = 1
     average: str = "uniform"
 
-    def __post_init__(self) -> None:
-        if isinstance(self.metric, str):
-            check_choice("metric", self.metric, tuple(METRICS))
-        elif not is_registered(metrics.start, self.metric):
-            raise TypeError(
-                f"metric: {self.metric!r} has no metrics.start; use one of {', '.join(METRICS)}, "
-                "or register metrics.start, metrics.observe and metrics.apply for your own"
-            )
-        elif isinstance(self.metric, metrics.Full):
-            refresh = self.metric.refresh
-            if not (is_number(refresh) and 0.0 <= refresh < math.inf):
-                raise ValueError(f"refresh of Full must be >= 0, got {refresh!r}")
-        check_eta(self.eta, ("auto",))
-        check_positive("a", self.a)
-        check_beta(self.beta)
-        check_choice("w_step", self.w_step, W_STEPS)
-        check_batch_size(self.batch_size)
-        check_choice("average", self.average, AVERAGES)
+    eta_words = ("auto",)
 
     @property
     def settings(self) -> Settings:

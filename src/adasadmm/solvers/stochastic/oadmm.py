@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..checks import check_eta, check_positive
+from ..checks import check_positive
 from .settings import Algorithm1Solver, Settings
 
 __all__ = ["OADMM"]
@@ -41,8 +41,8 @@ class OADMM(Algorithm1Solver):
     loss_functions = ("prox",)
 
     def __post_init__(self) -> None:
-        check_eta(self.eta, ())
-        check_positive("beta", self.beta)
+        super().__post_init__()
+        check_positive("beta", self.beta)  # "auto" is for a loss that is linearised
 
     @property
     def settings(self) -> Settings:

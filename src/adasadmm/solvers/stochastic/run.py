@@ -2,8 +2,8 @@
 
 Which iterations a run makes is said by the parts of its `Method`. What it does between them, and which point it
 recommends, is said by its `Course`: `Course` itself makes one iteration after the other and answers with the average;
-`lanes.Rounds` works on rows of several workers in parallel; `restarts.Restarts` has estimates of the gradient that
-become exact.
+`lanes.Rounds` works on rows of several workers in parallel; `variance_reduction.Restarts` has estimates of the gradient
+that become exact.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 from ... import averages, metrics
 from ...algorithm import (
     Edgewise,
-    Implicit,
     Method,
     Model,
     State,
@@ -27,7 +26,7 @@ from ...algorithm import (
     next_gradient,
     show_v,
 )
-from ...certificates import ascent, certify, slopes_at
+from ...certificates import certify_after_ascent, slopes_at
 from ...certificates.trace import Certificate
 from ...linalg import quadratics
 from ...problem import Problem
@@ -36,8 +35,6 @@ from ..base import Monitor, NamedState, Point, Run, Slopes, Solver
 from ..work import Batches, Work
 
 __all__ = ["Course", "StochasticRun"]
-
-DUAL_PASSES = 2, 10  # least and most for a certificate; between them as many as the run made epochs
 
 
 class Course:
@@ -55,27 +52,15 @@ class Course:
 
     def dual_point(self, run: StochasticRun) -> tuple[Slopes, np.ndarray]:
         """The slopes at the average, and the last theta."""
-        return slopes_at(run.problem, run.answer), run.iterates.theta.copy()
+        return slopes_at(run.problem, run.answer), run.iterates.theta
 
     def certify(self, run: StochasticRun) -> Certificate:
-        """The certificate of the average; in memory a few passes of dual coordinate ascent improve the dual point."""
-        if run.problem.source is None:
-            return self._certify_in_memory(run)
-        if run.certified is None or run.certified[0] != run.iteration:  # each costs passes over the files
-            run.certified = run.iteration, certify(run.problem, run.answer, run.v_mean(), *run.dual_point())
+        """The certificate of the average. On a stream each costs passes over the rows, so the last one is kept."""
+        if run.certified is None or run.certified[0] != run.iteration:
+            epochs = run.done / run.problem.terms
+            found = certify_after_ascent(run.problem, run.answer, run.v_mean(), *run.dual_point(), epochs)
+            run.certified = run.iteration, found
         return run.certified[1]
-
-    def _certify_in_memory(self, run: StochasticRun) -> Certificate:
-        problem, w, v = run.problem, run.answer, run.v_mean()
-        s: Any  # an array: the rows are in memory
-        s, theta = run.dual_point()
-        found = certify(problem, w, v, s, theta)
-        if ascent.is_possible(problem):
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                ascent.ascend(problem, w, s, theta, int(np.clip(run.done / problem.terms, *DUAL_PASSES)))
-            if np.isfinite(s).all() and np.isfinite(theta).all():
-                found = max(found, certify(problem, w, v, s, theta), key=lambda one: one.dual)
-        return found
 
     def doubt(self, run: StochasticRun) -> str:
         return ""
@@ -120,8 +105,6 @@ class StochasticRun(Run):
         self.w_first, self.theta_first, self.v_before = start.w.copy(), start.theta.copy(), start.v.copy()
         self.travelled = np.zeros(problem.m)  # the change of theta over beta while beta had earlier values
         self.certified: tuple[int, Certificate] | None = None
-        for work in _work_arrays(method):  # a file must not show what memory held before
-            work[:] = 0.0
         self._run(problem.first_rows, np.empty(0, np.int64))  # compile outside the clock
         if isinstance(self.model.B, Edgewise):
             show_v(self.model, self.beta, copy.deepcopy(self.iterates))
@@ -248,21 +231,7 @@ class StochasticRun(Run):
         """A copy with arrays of its own."""
         fork = copy.copy(self)
         fork.iterates = copy.deepcopy(self.iterates)
-        fork.method = self.method._replace(
-            subgradient=copy.deepcopy(self.method.subgradient),
-            metric=copy.deepcopy(self.method.metric),
-            step=copy.deepcopy(self.method.step),
-            average=copy.deepcopy(self.method.average),
-            Q=quadratics.fork(self.method.Q),
-        )
+        fork.method = copy.deepcopy(self.method._replace(Q=None))._replace(Q=quadratics.fork(self.method.Q))
         for name in ("v_before", "w_first", "theta_first", "travelled"):
             setattr(fork, name, getattr(self, name).copy())
         return fork
-
-
-def _work_arrays(method: Method) -> list[np.ndarray]:
-    """The arrays of a method that begin without values."""
-    found = [method.subgradient.along] if isinstance(method.subgradient, Implicit) else []
-    if isinstance(method.Q, quadratics.Eliminated):
-        found += [method.Q.factor.D, method.Q.factor.L, method.Q.factor.x]
-    return found

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..checks import check_batch_size, check_beta, check_choice, check_eta
-from .settings import W_STEPS, Algorithm1Solver, Settings
+from .settings import Algorithm1Solver, Settings
 
 __all__ = ["SADMM"]
 
@@ -41,11 +40,7 @@ class SADMM(Algorithm1Solver):
     w_step: str = "exact"
     batch_size: int | str = 1
 
-    def __post_init__(self) -> None:
-        check_eta(self.eta, ("1/(gamma t)", "auto"))
-        check_beta(self.beta)
-        check_choice("w_step", self.w_step, W_STEPS)
-        check_batch_size(self.batch_size)
+    eta_words = ("1/(gamma t)", "auto")
 
     @property
     def settings(self) -> Settings:

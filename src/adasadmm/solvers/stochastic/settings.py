@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ...problem import Problem
 from ...rows import matrices, products, selections
 from ...rows.matrices import as_part
 from ..base import Point, Run, Solver
+from ..checks import check_batch_size, check_beta, check_choice, check_eta, check_positive, is_number
 from .lanes import Rounds
 from .run import StochasticRun
 from .subgradients import explicit
@@ -50,6 +51,26 @@ class Settings(NamedTuple):
     average: str = "uniform"
     implicit: bool = False  # OADMM: the loss itself instead of its tangent
     falling: bool = False  # a number c for eta means c / sqrt(t)
+
+    def check(self, eta_words: tuple[str, ...]) -> None:
+        """Raise an error for impossible settings; a step size may also be one of some words."""
+        if isinstance(self.metric, str):
+            check_choice("metric", self.metric, tuple(METRICS))
+        elif not is_registered(metrics.start, self.metric):
+            raise TypeError(
+                f"metric: {self.metric!r} has no metrics.start; use one of {', '.join(METRICS)}, "
+                "or register metrics.start, metrics.observe and metrics.apply for your own"
+            )
+        elif isinstance(self.metric, metrics.Full):
+            refresh = self.metric.refresh
+            if not (is_number(refresh) and 0.0 <= refresh < math.inf):
+                raise ValueError(f"refresh of Full must be >= 0, got {refresh!r}")
+        check_eta(self.eta, eta_words)
+        check_positive("a", self.a)
+        check_beta(self.beta)
+        check_choice("w_step", self.w_step, W_STEPS)
+        check_batch_size(self.batch_size)
+        check_choice("average", self.average, AVERAGES)
 
     def method(self, problem: Problem, w: np.ndarray) -> Method:
         """The parts of Algorithm 1, from the start w."""
@@ -135,7 +156,7 @@ class Settings(NamedTuple):
 
     def _subgradient(self, problem: Problem) -> Any:
         if self.implicit:
-            return Implicit(np.empty(problem.d))
+            return Implicit(np.zeros(problem.d))
         return explicit(problem.loss, AT_MEAN if self.mean == "schedule-free" else 0.0)
 
     def _average(self) -> Any:
@@ -163,6 +184,10 @@ class Algorithm1Solver(Solver):
     """A solver whose run is Algorithm 1 with a subgradient of each batch; rows on workers are visited in rounds."""
 
     takes_vector_losses = True
+    eta_words: ClassVar[tuple[str, ...]] = ()  # that may be given for a step size
+
+    def __post_init__(self) -> None:
+        self.settings.check(self.eta_words)
 
     @property
     @abstractmethod
