@@ -1,11 +1,13 @@
 """Models that version 0.2.0 saved with solvers that have another name now still load, and can be fitted again."""
 
 import pathlib
+import zipfile
 
 import numpy as np
 import pytest
 
-from adasadmm import TotalVariation, load_model, save_model
+from adasadmm import RDASADMM, GraphGuidedClassifier, TotalVariation, load_model, save_model
+from adasadmm._core.states import ModelError
 
 pytest.importorskip("skops", reason="models are saved with skops")
 
@@ -23,3 +25,17 @@ def test_a_solver_of_0_2_is_the_one_that_took_its_place(name, data, tmp_path):
     save_model(model, tmp_path / "again.skops")
     np.testing.assert_array_equal(load_model(tmp_path / "again.skops").coef_, before)
     np.testing.assert_allclose(model.fit(*data).coef_, before, atol=1e-6)
+
+
+def test_the_state_of_rda_admm_is_refused_with_a_sentence(tmp_path):
+    model = GraphGuidedClassifier("chain", solver=RDASADMM()).partial_fit(np.eye(4), [0, 1, 0, 1], classes=[0, 1])
+    save_model(model, tmp_path / "now.skops")
+    load_model(tmp_path / "now.skops").partial_fit(np.eye(4), [0, 1, 0, 1])
+    with zipfile.ZipFile(tmp_path / "now.skops") as now, zipfile.ZipFile(tmp_path / "old.skops", "w") as old:
+        for name in now.namelist():
+            content = now.read(name)
+            if name == "schema.json":
+                content = content.replace(b'"StochasticRun"', b'"DualAveragingRun"')
+            old.writestr(name, content)
+    with pytest.raises(ModelError, match=r"partial_fit of RDASADMM as version 0\.2 saved it.*: fit it again"):
+        load_model(tmp_path / "old.skops")
