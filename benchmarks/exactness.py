@@ -20,9 +20,8 @@ import shapes_problems as shapes
 from sklearn.datasets import load_digits
 
 from adasadmm import graphs
-from adasadmm._solve import exact as _exact
+from adasadmm._solve import finish
 from adasadmm.datasets import PAPER, load
-from adasadmm.estimators import _fitting, _signals
 
 TOLERANCES = (1e-2, 1e-3, 1e-6)
 SHARP = 1e-9
@@ -51,20 +50,18 @@ def fitted(shape: shapes.Shape, tol: float) -> tuple[np.ndarray, float, float]:
     def timed(*given: Any) -> Any:
         start = time.perf_counter()
         try:
-            return _exact.with_exact_structure(*given)
+            return exact(*given)
         finally:
             spent[0] += time.perf_counter() - start
 
-    model = shape.estimator(tol).fit(*shape.data)
-    for module in (_fitting, _signals):
-        module.with_exact_structure = timed
+    model, exact = shape.estimator(tol).fit(*shape.data), finish.with_exact_structure
+    finish.with_exact_structure = timed
     try:
         start = time.perf_counter()
         model.fit(*shape.data)
         seconds = time.perf_counter() - start
     finally:
-        for module in (_fitting, _signals):
-            module.with_exact_structure = _exact.with_exact_structure
+        finish.with_exact_structure = exact
     return zeros(shape, np.ravel(model.coef_)), seconds, spent[0]
 
 

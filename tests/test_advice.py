@@ -19,9 +19,8 @@ from adasadmm import (
     losses,
     solve,
 )
-from adasadmm._solve import solve_quietly
+from adasadmm._solve import attempts, solve_quietly
 from adasadmm._solve.advice import missed
-from adasadmm.estimators import _fitting
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(100, 5))
@@ -82,7 +81,7 @@ def test_after_a_separable_problem_no_other_solver_is_tried(monkeypatch):
         solvers.append(solver)
         return solve_quietly(problem, solver, **settings)
 
-    monkeypatch.setattr(_fitting, "solve_quietly", counted)
+    monkeypatch.setattr(attempts, "solve_quietly", counted)
     model = GraphGuidedClassifier("chain", loss="logistic", l2=0.0, alpha=1e-3, fit_intercept=False)
     with pytest.warns(ConvergenceWarning, match="set l2 above 0, since the predictions grow without bound"):
         model.fit(X, np.where(X.sum(axis=1) > 0.0, "yes", "no"))

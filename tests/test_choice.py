@@ -34,11 +34,10 @@ from adasadmm import (
     path,
     solve,
 )
-from adasadmm._solve import solve_quietly
+from adasadmm._solve import attempts, solve_quietly
 from adasadmm._solve.attempts import WINDOW, _stalls
+from adasadmm._solve.null_model import null_model, null_unless_better
 from adasadmm.auto import choices
-from adasadmm.estimators import _fitting
-from adasadmm.estimators._null_model import null_model, null_unless_better
 from adasadmm.registry import Tuning
 from adasadmm.solvers.alm.alm import AugmentedLagrangianRun
 
@@ -130,7 +129,7 @@ def test_another_method_follows_one_that_misses_tol(monkeypatch):
             settings |= {"epochs": 1, "polish": False}
         return solve_quietly(problem, solver, **settings)
 
-    monkeypatch.setattr(_fitting, "solve_quietly", hasty)
+    monkeypatch.setattr(attempts, "solve_quietly", hasty)
     model = GraphGuidedRegressor("chain", tol=1e-6).fit(X, y)
     assert ran == [IPM, ALM] and isinstance(model.solver_, ALM) and model.dual_gap_ <= 1e-6
 

@@ -149,7 +149,7 @@ def test_a_search_on_a_grid_with_intercept_offset_and_weights_fits_as_the_plain_
     settings = {"loss": "poisson", "l2": 0.1, "tol": 1e-9}
     plain = GraphGuidedRegressor(("grid", 3, 4), alpha=0.02, **settings).fit(X, y, **rows)
     search = GraphGuidedRegressorCV(("grid", 3, 4), loss="poisson", l2s=[0.1], tol=1e-9, alphas=[0.1, 0.02])
-    monkeypatch.setattr(adasadmm.regularization.along, "_solved", None)  # no other method is called
+    monkeypatch.setattr(adasadmm.regularization.along, "attempt", None)  # no other method is called
     search.set_params(selection="aic").fit(X, y, **rows)
     np.testing.assert_allclose(search.coef_path_[0][-1], plain.coef_, atol=1e-5)
 

@@ -39,7 +39,7 @@ from adasadmm import (
     sources,
     terms,
 )
-from adasadmm.estimators import _fitting
+from adasadmm._solve import attempts
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler
 
@@ -162,9 +162,9 @@ def test_with_many_features_auto_comes_to_the_same_gap_without_a_matrix(loss, so
     X, y = cancer
     X, settings = StandardScaler().fit_transform(X), {"loss": loss, "alpha": 0.02, "l2": 0.05}
     small = GraphGuidedClassifier("chain", **settings, tol=1e-6).fit(X, y)
-    used, plain = [], _fitting.solve_quietly
+    used, plain = [], attempts.solve_quietly
     monkeypatch.setattr(_choice, "MOST_FEATURES", 5)
-    monkeypatch.setattr(_fitting, "solve_quietly", lambda *both, **rest: used.append(both[1]) or plain(*both, **rest))
+    monkeypatch.setattr(attempts, "solve_quietly", lambda *both, **rest: used.append(both[1]) or plain(*both, **rest))
     model = GraphGuidedClassifier("chain", **settings, tol=1e-6, random_state=0).fit(X, y)
     assert [type(one) for one in used] == [solver]
     assert model.dual_gap_ <= 1e-6 and model.status_ is Status.converged

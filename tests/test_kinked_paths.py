@@ -155,7 +155,7 @@ def test_a_search_takes_no_other_solver(monkeypatch):
     X, y = data(Hinge(), n=1000)
     search = GraphGuidedClassifierCV("chain", alphas=8, cv=3, tol=1e-3)
     expected = search.fit(X, y).cv_results_["mean_test_score"]
-    monkeypatch.setattr(adasadmm.regularization.along, "_solved", None)
+    monkeypatch.setattr(adasadmm.regularization.along, "attempt", None)
     np.testing.assert_array_equal(search.fit(X, y).cv_results_["mean_test_score"], expected)
     assert repr(search.solver_) == "ALM()"
     assert (search.dual_gap_path_ <= 1e-3).all()

@@ -50,6 +50,7 @@ from adasadmm import (
     solve,
     sources,
 )
+from adasadmm._solve import attempts
 from adasadmm.regularization.alpha_max import alpha_max
 from adasadmm.regularization.degrees import degrees_of_freedom
 from adasadmm.solvers import Iterations
@@ -107,14 +108,14 @@ def test_strengths_are_checked_before_any_work(alphas):
 
 def test_an_interrupted_path_keeps_its_results(monkeypatch):
     problem = Problem(np.eye(2), [1.0, 2.0], loss=Squared(), penalty=L1(1.0), A=[[1.0, -1.0]])
-    real, calls = adasadmm.regularization.along.solve_at_once, itertools.count()
+    real, calls = attempts.solve_at_once, itertools.count()
 
     def interrupted(*args, **settings):
         if next(calls) == 2:
             raise KeyboardInterrupt
         return real(*args, **settings)
 
-    monkeypatch.setattr(adasadmm.regularization.along, "solve_at_once", interrupted)
+    monkeypatch.setattr(attempts, "solve_at_once", interrupted)
     with pytest.raises(KeyboardInterrupt) as raised:
         path(problem, [1.0, 0.5, 0.1, 0.01])
     assert len(raised.value.results) == 2
@@ -436,14 +437,14 @@ def test_a_constant_target_is_no_reason_to_fail():
 
 def test_a_strength_that_fails_counts_as_nan_and_is_reported(monkeypatch):
     X, y = regression(11)
-    real = adasadmm.regularization.along.solve_quietly
+    real = attempts.solve_quietly
 
     def failing(problem, solver, **settings):
         if problem.penalty.nu == 0.1 and problem.n < len(X):
             raise FloatingPointError("no factor")
         return real(problem, solver, **settings)
 
-    monkeypatch.setattr(adasadmm.regularization.along, "solve_quietly", failing)
+    monkeypatch.setattr(attempts, "solve_quietly", failing)
     with pytest.warns(FitFailedWarning, match=r"3 of 9 fits failed and count as nan.*alpha=0.1.*no factor"):
         model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3, solver="alm").fit(X, y)
     assert np.isnan(model.cv_results_["mean_test_score"][1]) and model.alpha_ != 0.1
@@ -454,14 +455,14 @@ def test_a_strength_that_fails_counts_as_nan_and_is_reported(monkeypatch):
 
 def test_an_interrupted_search_keeps_its_scores(monkeypatch):
     X, y = regression(12)
-    real, calls = adasadmm.regularization.along.solve_quietly, itertools.count()
+    real, calls = attempts.solve_quietly, itertools.count()
 
     def interrupted(*args, **settings):
         if next(calls) == 3 + 5:  # the three of all rows come first, since folds start from them
             raise KeyboardInterrupt
         return real(*args, **settings)
 
-    monkeypatch.setattr(adasadmm.regularization.along, "solve_quietly", interrupted)
+    monkeypatch.setattr(attempts, "solve_quietly", interrupted)
     model = GraphGuidedRegressorCV("chain", alphas=[1.0, 0.1, 0.01], cv=3, solver="alm")
     with pytest.raises(KeyboardInterrupt) as raised:
         model.fit(X, y)

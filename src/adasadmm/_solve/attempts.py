@@ -1,65 +1,139 @@
-"""Solvers that run in turn until one reaches ``tol``."""
+"""Solvers that run in turn until one reaches ``tol``: the same loop for fits, signals, paths and `solve`."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from ..auto import Choice
+import numpy as np
+
+from ..auto import Choice, is_auto
 from ..certificates.trace import Result, Snapshot, Status
+from ..problem import Problem
+from ..registry import AUTOMATIC, Tuning
+from ..solvers import Solver
 from .advice import gap_of, grows_without_bound
+from .solving import DEFAULT_TOL, solve_at_once, solve_quietly
 
-__all__ = ["CONTINUED", "Attempts"]
+__all__ = ["Request", "attempt"]
 
 CONTINUED = 100  # iterations of a solver that follows one that missed tol
 WINDOW = 30  # iterations over which the pace of a run is measured
 VANISHED = 1e-4  # of the loss of w = 0, above the least possible one
 
+Start = Callable[[Problem, Solver], Result | None]
 
-class Attempts:
-    """The results of solvers that run in turn until one reaches ``tol``; if none does, the smallest gap counts.
 
-    They also end if the problem seems to have no optimum, which no other solver would find.
+class Request(NamedTuple):
+    """What is asked of the solvers of a problem.
 
     Attributes
     ----------
-    last, best : Result
-    choice : Choice
-        The solver of the best result.
+    solver : str or Solver
+        "auto", a name, or a solver.
+    tol : float
+        The relative gap at which to stop. A solver that was given, and does not know its gap, does not stop there.
+    epochs : float or None
+        How long the first solver runs, after which no other follows; None for as long as the solver suggests.
+    tuning : Tuning
+        The parameters of an estimator that set up a solver chosen by name.
+    has_intercept : bool
+        The last coordinates are intercepts, which the null model has as well.
+    keywords : Mapping
+        Further keywords of `solve`, for every solver.
+    saved : Mapping
+        Those for the first solver alone: ``checkpoint`` and ``resume``. A run that is saved does not end early.
+    callback : callable, optional
+        That of `solve`.
     """
 
-    last: Result | None = None
-    best: Result
-    choice: Choice
+    solver: str | Solver = "auto"
+    tol: float = DEFAULT_TOL
+    epochs: float | None = None
+    tuning: Tuning = AUTOMATIC
+    has_intercept: bool = False
+    keywords: Mapping[str, Any] = {}
+    saved: Mapping[str, Any] = {}
+    callback: Callable[[Snapshot], bool] | None = None
 
-    def __init__(self, tol: float) -> None:
-        self.tol = tol
-        self._stalled = False
+    @property
+    def is_open(self) -> bool:
+        """Whether any number of solvers may run until ``tol`` is reached."""
+        return is_auto(self.solver) and self.epochs is None
 
-    def watched(
-        self, choice: Choice, most: float, callback: Callable[[Snapshot], bool] | None = None
-    ) -> Callable[[Snapshot], bool] | None:
-        """The callback of a run of at most so many iterations, which also ends it if it stalls and hands over."""
-        if not choice.hands_over or not self.tol > 0.0:
-            return callback
-        gaps: list[float] = []
+    def may_condense(self, problem: Problem) -> bool:
+        """Whether a solution on other rows is the same to the user, by whatever solver is fastest."""
+        return self.is_open and problem.w_set is None and not self.saved
 
-        def watch(snapshot: Snapshot) -> bool:
-            gaps.append(min(snapshot.relative_gap, gaps[-1] if gaps else math.inf))
-            self._stalled = _stalls(gaps, self.tol, most)
-            return (callback is not None and bool(callback(snapshot))) or self._stalled
+    def settings(self, problem: Problem, solver: Solver) -> dict[str, Any]:
+        """The keywords of `solve` for one of the solvers."""
+        streaming = problem.source is not None and not problem.on_workers
+        auto = is_auto(self.solver)
+        most = solver.default_epochs if auto and streaming else solver.fit_epochs  # each one reads all rows again
+        return {
+            "epochs": most if self.epochs is None else self.epochs,
+            "tol": self.tol if solver.knows_gap or (auto and not streaming) else None,
+            "trace_every": float(solver.trace_iterations),
+            "callback": self.callback,
+            **self.keywords,
+        }
 
-        return watch
 
-    def ended_by(self, choice: Choice, result: Result) -> bool:
-        """Keep a result; whether it reaches ``tol``, or no solver is going to."""
-        if self._stalled:
-            result, self._stalled = dataclasses.replace(result, status=Status.stalled), False
-        if self.last is None or _quality(result) < _quality(self.best):
-            self.best, self.choice = result, choice
-        self.last = result
-        return gap_of(result) <= self.tol or _vanishes(result)
+def attempt(
+    problem: Problem, in_turn: Iterator[Choice], request: Request, start: Start | None = None, brief: bool = False
+) -> Result:
+    """The result of the first solver that reaches ``tol``; if none does, that with the smallest gap.
+
+    No other solver follows if the problem seems to have no optimum, which none would find.
+
+    Parameters
+    ----------
+    problem, in_turn, request
+    start : callable, optional
+        The start of the first solver. The others continue from its result, unless w = 0 is better.
+    brief : bool, default=False
+        The run of a solver whose first iteration ends at the solution needs no trace.
+    """
+    best = last = None
+    for choice in in_turn if request.epochs is None else itertools.islice(in_turn, 1):
+        solver, watch = choice.solver, None
+        settings = request.settings(problem, solver)
+        if last is None:
+            settings |= {"start": None if start is None else start(problem, solver), **request.saved}
+        else:
+            settings["epochs"] = min(settings["epochs"], CONTINUED)
+            settings["start"] = last if _improves(problem, last) else None
+        if choice.hands_over and request.tol > 0.0 and request.epochs is None and not request.saved:
+            settings["callback"] = watch = Watch(request, settings["epochs"])
+        last = solve_at_once(problem, solver, settings["start"], request.tol) if brief and choice.at_once else None
+        if last is None:
+            last = solve_quietly(problem, solver, **settings)
+        status = Status.stalled if watch is not None and watch.stalled else last.status
+        last = dataclasses.replace(last, status=status, solver_reason=choice.reason)
+        if best is None or _quality(last) < _quality(best):
+            best = last
+        if gap_of(last) <= request.tol or _vanishes(last):
+            break
+    assert best is not None
+    return best
+
+
+class Watch:
+    """A callback that ends a run if it stalls, or if the callback of the request does."""
+
+    def __init__(self, request: Request, most: float) -> None:
+        self.request, self.most = request, most
+        self.gaps: list[float] = []
+        self.stalled = False
+
+    def __call__(self, snapshot: Snapshot) -> bool:
+        self.gaps.append(min(snapshot.relative_gap, self.gaps[-1] if self.gaps else math.inf))
+        self.stalled = _stalls(self.gaps, self.request.tol, self.most)
+        callback = self.request.callback
+        return (callback is not None and bool(callback(snapshot))) or self.stalled
 
 
 def _stalls(gaps: list[float], tol: float, most: float) -> bool:
@@ -71,6 +145,12 @@ def _stalls(gaps: list[float], tol: float, most: float) -> bool:
         return True
     needed = WINDOW * math.log(now / tol) / math.log(before / now)
     return len(gaps) + needed > most
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _improves(problem: Problem, result: Result) -> bool:
+    """Whether a result is better than w = 0, and so worth continuing from."""
+    return problem.objective(result.w) < problem.objective(np.zeros(problem.d))
 
 
 def _quality(result: Result) -> tuple[float, float]:

@@ -1,15 +1,11 @@
-"""solve(): what is checked before a run, how it begins, and what its result contains."""
+"""A run of one solver: what is checked before it, how it begins, and what its result contains."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import inspect
 import math
 import time
-import warnings
-from collections.abc import Callable
-from typing import NamedTuple, ParamSpec
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,48 +20,24 @@ from ..problem import Problem
 from ..rows.last_products import kept
 from ..rows.matrices import equal
 from ..solvers import ALM, Iterations, Point, Run, Solver, check_fits
-from .advice import complaint, gap_of
 from .drive import Callback, drive, epochs_of
 from .progress import Progress
 from .schedule import Plan, after, schedule
 
-__all__ = ["begin", "solve", "solve_at_once", "solve_quietly"]
+__all__ = ["DEFAULT_TOL", "begin", "check_arguments", "solve_at_once", "solve_quietly"]
 
 DEFAULT_TOL = 1e-6  # of the solvers that know their gap
 POLISHED = 1e-8  # the gap that polish continues to, if tol is not smaller
 POLISH_ITERATIONS = 20
-ANOTHER = "another solver, such as ALM() or IPM()"
 ORDERS = ("permute", "replace", "given")
-Arguments = ParamSpec("Arguments")
 
 
-def _warned(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """`solve` with a warning if the run diverged, or missed the ``tol`` that it was to reach."""
-
-    @functools.wraps(function)
-    def wrapper(*args: Arguments.args, **settings: Arguments.kwargs) -> Result:
-        result = function(*args, **settings)
-        tol, most, solver = settings.get("tol"), settings.get("epochs"), result.run.solver
-        assert (tol is None or isinstance(tol, float | int)) and (most is None or isinstance(most, float | int))
-        is_expected = tol is not None or (solver.uses_all_rows and most is None)
-        is_expected &= result.status is not Status.stopped and tol != 0.0  # no run ends at 0: it does all iterations
-        goal = _goal(solver, tol) if is_expected else None
-        if text := complaint(result, 0.0 if goal is None else gap_of(result), goal, most, "epochs", ANOTHER):
-            from sklearn.exceptions import ConvergenceWarning  # slow to import, and rarely needed
-
-            warnings.warn(text, ConvergenceWarning, stacklevel=2)
-        return result
-
-    return wrapper
-
-
-def _goal(solver: Solver, tol: float | None) -> float | None:
+def goal_of(solver: Solver, tol: float | None) -> float | None:
     """The relative gap at which a run ends, if it can."""
     return DEFAULT_TOL if tol is None and solver.knows_gap else tol
 
 
-@_warned
-def solve(
+def solve_quietly(
     problem: Problem,
     solver: Solver,
     *,
@@ -82,68 +54,8 @@ def solve(
     resume: bool = False,
     polish: bool = False,
 ) -> Result:
-    """Minimise a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    solver : Solver
-        The stochastic solvers `AdaSADMM`, `SADMM`, `OADMM` and `RDASADMM`; `SPDHG`, `SVRGADMM` and `ASVRGADMM`, which
-        read the rows in batches and know their gap; a solver that uses all rows in every iteration: `ADMM`, `ALM`,
-        `IPM`, `ProximalNewton`, `SDCA` and `ConsensusADMM`, and for signals, images and trends
-        `TotalVariation` and `BandedIPM`; or one of your own.
-    epochs : float, optional
-        Maximum number of passes over the rows; for solvers that use all rows in every iteration, of iterations. By
-        default the ``default_epochs`` of the solver: 2 for the stochastic solvers, 200 for `SPDHG`, `SVRGADMM` and
-        `ASVRGADMM`, 1000 for `ADMM` and `ALM`, 100 for `IPM`.
-    seed : int, default=0
-        Determines the order of the rows.
-    samples : array of row indices, optional
-        An explicit order of rows, which is then the whole run; batches are consecutive pieces of it.
-    order : {"permute", "replace", "given"}, default="permute"
-        A new permutation in each epoch; rows drawn with replacement, as the theorems require; or the order of the data.
-    start : Result, optional
-        Where to start. If solver and shapes are the same, the run continues; otherwise it starts at the w, v and theta
-        of the result.
-    tol : float, optional
-        Stop when the relative duality gap at a point of the trace falls below ``tol``. By default 1e-6 for the solvers
-        that know their gap, all but the stochastic ones, which do not stop by default.
-    trace_every : float, default=0.25
-        Epochs between two points of the trace; values above 1 are rounded up. A source has at most one point per epoch,
-        since each costs a pass. For solvers that use all rows in every iteration the unit is an iteration, and values
-        below 1 mean the solver's default: 10 for `ADMM`, 1 for `ALM` and `IPM`.
-    callback : callable, optional
-        Called with a `Snapshot` at each point of the trace; a true return value stops the run.
-    progress : bool, default=False
-        Show a progress bar with the objective.
-    checkpoint : Checkpoint, optional
-        Where to save the run periodically, and when it is interrupted.
-    resume : bool, default=False
-        Resume from the checkpoint, if there is one; the result is the same as without an interruption.
-    polish : bool, default=False
-        Continue to a gap of 1e-8, with `ALM` or with `IPM` if that is the solver, and make the structure exact:
-        ``A w = b`` holds exactly where v is 0. A run that missed ``tol`` is not polished.
-
-    Returns
-    -------
-    Result
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the run diverged, or ended with a relative gap above ``tol``: the one that was given, or 1e-6 for a method
-        that uses all rows in every iteration, unless ``epochs`` says how many to do. Also if a stochastic solver ran on
-        workers whose rows differ, because they are sorted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from adasadmm import ADMM, L1, Problem, Squared, solve
-    >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(10.0), A=[[1.0, -1.0]])
-    >>> solve(problem, ADMM(), tol=1e-9).w.round(6)  # a penalty so strong that both fuse to the mean
-    array([2., 2.])
-    """
-    _check_arguments(problem, start, callback)
+    """`solve` with this solver, for callers that judge the result themselves."""
+    check_arguments(problem, start, callback)
     check_fits(solver, problem)
     _check_numbers(epochs, order, tol, trace_every, seed)
     _check_checkpoint(checkpoint, resume)
@@ -157,7 +69,7 @@ def solve(
         )
     with one_blas_thread():
         run = begin(problem, solver, start)
-        tol = _goal(solver, tol)
+        tol = goal_of(solver, tol)
         length = solver.default_epochs if epochs is None else float(epochs)
         segments, total = schedule(run, Plan(length, order, seed, samples, trace_every))
         settings: dict[str, object] = {}
@@ -181,9 +93,6 @@ def solve(
             trace.evaluate()  # from the pass for the certificate, before the files change
         missed = status is Status.diverged or (tol is not None and status is Status.done)
         return _polished(problem, result, tol) if polish and not missed else result
-
-
-solve_quietly = inspect.unwrap(solve)  # for callers that judge the result themselves
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -316,7 +225,7 @@ def _polished(problem: Problem, result: Result, tol: float | None) -> Result:
 # --- checks of the arguments -----------------------------------------------------------------------------------------
 
 
-def _check_arguments(problem: object, start: object, callback: object) -> None:
+def check_arguments(problem: object, start: object, callback: object) -> None:
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem, got {type(problem).__name__}")
     if start is not None and not isinstance(start, Result):

@@ -233,6 +233,10 @@ class Result:
     progressive_loss : float or None
         Of a stochastic solver on a source: the mean loss of the rows of the first pass, each predicted before it was
         used. It estimates the loss of new rows without holding any out.
+    solver : Solver or None
+        The solver that ran.
+    solver_reason : str
+        Why it was chosen: a clause that follows "because".
 
     Examples
     --------
@@ -263,6 +267,12 @@ class Result:
     progressive_loss: float | None = None
     reason: str = ""
     run: Any = dataclasses.field(default=None, repr=False)  # the state from which `start` continues
+    solver_reason: str = "it was given"
+
+    @property
+    def solver(self) -> Any:
+        """The solver that ran; None if the run was not kept."""
+        return None if self.run is None else self.run.solver
 
     @functools.cached_property
     def certificate(self) -> Certificate | None:

@@ -280,8 +280,9 @@ class LinearModel(Judged, CallbackSupportMixin, SparseCoefficients, KnownParamet
         statuses = [fit.result.status for fit in fits]
         self.status_ = statuses[0] if len(fits) == 1 else statuses
         self.trace_ = _fitting.merged_trace(fits)
-        self.solver_ = fits[0].choice.solver if len(fits) == 1 else [fit.choice.solver for fit in fits]
-        self.solver_reason_ = fits[0].choice.reason if len(fits) == 1 else [fit.choice.reason for fit in fits]
+        solvers, reasons = [fit.result.solver for fit in fits], [fit.result.solver_reason for fit in fits]
+        self.solver_ = solvers[0] if len(fits) == 1 else solvers
+        self.solver_reason_ = reasons[0] if len(fits) == 1 else reasons
         self._fused_exactly = all(fit.fused for fit in fits)
         self._judge_later([_fitting.judgement(fit, self.fit_intercept) for fit in fits])
         self._run = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -14,16 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import losses
 from .._core.threads import one_blas_thread
-from .._solve import solve_quietly
+from .._solve import answer
 from .._solve.advice import complaint, gap_of
-from .._solve.attempts import CONTINUED, Attempts
-from .._solve.exact import with_exact_structure
-from ..auto import Choice, candidates, is_auto
-from ..certificates import certify
-from ..certificates.domains import into_domain
-from ..certificates.duality import Dual, certificate
-from ..certificates.polish import feasible
-from ..certificates.primal import primal_value
+from .._solve.attempts import Request
+from .._solve.finish import Answer, at_all_rows
+from ..auto import is_auto
 from ..certificates.trace import Result, Snapshot, Trace
 from ..checkpoints import Checkpoint
 from ..losses import Multinomial
@@ -31,15 +25,12 @@ from ..losses.offsets import without_level
 from ..penalties import for_outputs
 from ..problem import Problem
 from ..registry import LOSSES, Tuning
-from ..regularization.along import Effort, MoreRows, solutions
+from ..regularization.along import MoreRows, answers_along
 from ..rows.matrices import Rows, WithIntercept
 from ..rows.selections import combined_columns
-from ..solvers import Solver
 from ..sources import Source
 from ..sources.blocks import outputs_of
-from ..sources.condensed import slopes_of_all
 from ._judged import Judgement
-from ._null_model import is_near_null, null_unless_better, want_null_model
 from ._refit import refitted
 from ._responses import observed
 from ._structure import Structure
@@ -57,7 +48,6 @@ class Fit(NamedTuple):
     coef: np.ndarray
     intercept: Any  # a float, or an array with a number for each output
     result: Result
-    choice: Choice
     problem: Problem
     fused: bool = False  # equal coefficients are equal to the last bit
     penalized: tuple[np.ndarray, Any] | None = None  # coefficients and intercept before they were estimated again
@@ -125,6 +115,14 @@ def problem_of(
     return problem
 
 
+def request_of(estimator: Parameters, seed: int, show: bool = True, **others: Any) -> Request:
+    """What the estimator's parameters ask of the solvers."""
+    order = "permute" if estimator.shuffle else "given"
+    keywords = {"order": order, "seed": seed, "progress": show and estimator.verbose > 0}
+    tuning, has_intercept = tuning_of(estimator), estimator.fit_intercept
+    return Request(estimator.solver, estimator.tol, estimator.max_iter, tuning, has_intercept, keywords, **others)
+
+
 def fit_one(
     estimator: Parameters,
     problem: Problem,
@@ -135,57 +133,9 @@ def fit_one(
     resume: bool = False,
 ) -> Fit:
     """Fit one linear function; by "auto", to condensed rows if there are such."""
-    auto = is_auto(estimator.solver)
-    few = problem.condensed if _may_condense(estimator, problem) and checkpoint is None else problem
-    if few is not problem:
-        found = _at_all_rows(problem, fit_one(estimator, few, seed, start, callback))
-        if gap_of(found.result) <= estimator.tol:
-            return found
-    want_null_model(problem, estimator.fit_intercept)
-    streaming = problem.source is not None and not problem.on_workers
-    in_turn = candidates(estimator.solver, problem, tuning_of(estimator))
-    if estimator.max_iter is not None:
-        in_turn = itertools.islice(in_turn, 1)
-
-    attempts = Attempts(estimator.tol)
-    for choice in in_turn:
-        settings = _solve_settings(estimator, choice.solver, auto and not streaming) | {"callback": callback}
-        if auto and streaming and estimator.max_iter is None:
-            settings["epochs"] = choice.solver.default_epochs  # each one reads all rows again
-        if attempts.last is None:  # only the first run is saved
-            settings |= {"start": start, "checkpoint": checkpoint, "resume": resume}
-        else:
-            settings["epochs"] = min(settings["epochs"], CONTINUED)
-            settings["start"] = attempts.last if _improves(problem, attempts.last) else None
-        if checkpoint is None and estimator.max_iter is None:
-            settings["callback"] = attempts.watched(choice, settings["epochs"], callback)
-        if attempts.ended_by(choice, solve_quietly(problem, choice.solver, seed=seed, **settings)):
-            break
-    return _finished(estimator, problem, attempts.best, attempts.choice)
-
-
-def _may_condense(estimator: Parameters, problem: Problem) -> bool:
-    """Whether a fit to other rows is the same to the user: it runs until ``tol``, by whatever solver is fastest."""
-    return is_auto(estimator.solver) and estimator.max_iter is None and problem.w_set is None
-
-
-@one_blas_thread()
-def _at_all_rows(problem: Problem, fit: Fit) -> Fit:
-    """A fit to condensed rows, with the certificate that all rows give it.
-
-    If theta is not in its domain, the dual point is also scaled until it is, which keeps s and theta in balance.
-    """
-    w, (s, theta) = fit.result.w_average, fit.result.run.dual_point()
-    s, v = slopes_of_all(problem.rows, fit.problem.rows, s), problem.times_A(w) - problem.b
-    inside = np.divide(into_domain(problem, theta), theta, out=np.ones_like(theta), where=theta != 0.0)
-    scales = {1.0, float(np.clip(np.min(inside, initial=1.0), 0.0, 1.0))}
-    found = max((certify(problem, w, v, scale * s, scale * theta) for scale in scales), key=lambda one: one.dual)
-    reason = f"the squared loss of {problem.n} rows is that of {fit.problem.n}, and {fit.choice.reason}"
-    return fit._replace(
-        result=dataclasses.replace(fit.result, certified=found),
-        choice=fit.choice._replace(reason=reason),
-        problem=problem,
-    )
+    saved = {} if checkpoint is None else {"checkpoint": checkpoint, "resume": resume}
+    found = answer(problem, request_of(estimator, seed, callback=callback, saved=saved), start)
+    return _fit(estimator, problem, found)
 
 
 def fit_path(
@@ -201,55 +151,29 @@ def fit_path(
     Without ``exact``, coefficients that the penalty fuses are equal only as far as ``tol`` demands, and the certificate
     is that of the condensed rows, which differs from that of all rows by rounding only: enough for a score.
     """
-    auto = is_auto(estimator.solver)
-
-    def settings(solver: Solver) -> dict[str, Any]:
-        return {**_solve_settings(estimator, solver, auto, show=False), "seed": seed}
-
-    effort = Effort(estimator.tol, settings, tuning_of(estimator), first_only=estimator.max_iter is not None)
-    few = problem.condensed if _may_condense(estimator, problem) else problem
-    for solution in solutions(few, alphas, estimator.solver, effort, more_rows):
-        fit = _finished(estimator, solution.problem, solution.result, solution.choice, exact)
-        yield fit if few is problem or not exact else _at_all_rows(problem.with_penalty(solution.problem.penalty), fit)
+    request, is_exact = request_of(estimator, seed, show=False), exact or estimator.refit != "none"
+    few = problem.condensed if request.may_condense(problem) else problem
+    for found in answers_along(few, alphas, request, more_rows, is_exact):
+        whole = found.problem
+        if few is not problem and exact:
+            whole = problem.with_penalty(found.problem.penalty)
+            found = at_all_rows(whole, found)
+        yield _fit(estimator, whole, found)
 
 
 @one_blas_thread()
-def _finished(estimator: Parameters, problem: Problem, result: Result, choice: Choice, exact: bool = True) -> Fit:
-    """The null model if nothing better was found, exact structure, and the second estimate."""
-    found, reached = result, gap_of(result) <= estimator.tol
-    if not reached:
-        result = null_unless_better(problem, found, estimator.fit_intercept)
-    lost, fused = result is not found and not is_near_null(problem, found, result), False
-    if reached and (exact or estimator.refit != "none"):
-        result, fused = with_exact_structure(problem, result, estimator.tol)
-    result = feasible(problem, result)
-    result = _representable(problem, result)
+def _fit(estimator: Parameters, problem: Problem, found: Answer) -> Fit:
+    """The coefficients of an answer, and the second estimate of them."""
+    few, result = found.problem, found.result
     penalized = split_intercept(estimator, result.w_average, problem)
     if estimator.refit == "none":
-        return Fit(*penalized, result, choice, problem, fused, lost=lost)
+        return Fit(*penalized, result, problem, found.fused, lost=found.lost)
     if problem.source is not None:
         raise ValueError(f'refit={estimator.refit!r} needs rows in memory, which a source has not: set refit="none"')
     if problem.outputs > 1:
         raise ValueError(f'refit={estimator.refit!r} is not available for outputs that are fitted together: set "none"')
-    again = refitted(problem, result.w_average, 0.0 if fused else FUSED, estimator.fit_intercept)
-    return Fit(*split_intercept(estimator, again, problem), result, choice, problem, True, penalized, lost)
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def _improves(problem: Problem, result: Result) -> bool:
-    """Whether a result is better than w = 0, and so worth continuing from."""
-    return problem.objective(result.w) < problem.objective(np.zeros(problem.d))
-
-
-def _solve_settings(estimator: Parameters, solver: Solver, auto: bool, show: bool = True) -> dict[str, Any]:
-    """The keywords of `solve` that follow from the estimator's parameters."""
-    return {
-        "epochs": solver.fit_epochs if estimator.max_iter is None else estimator.max_iter,
-        "order": "permute" if estimator.shuffle else "given",
-        "tol": estimator.tol if auto or solver.knows_gap else None,
-        "trace_every": float(solver.trace_iterations),
-        "progress": show and estimator.verbose > 0,
-    }
+    again = refitted(few, result.w_average, 0.0 if found.fused else FUSED, estimator.fit_intercept)
+    return Fit(*split_intercept(estimator, again, problem), result, problem, True, penalized, found.lost)
 
 
 def split_intercept(estimator: Parameters, w: np.ndarray, problem: Problem) -> tuple[np.ndarray, Any]:
@@ -279,20 +203,6 @@ def lifted(result: Result, problem: Problem, by: np.ndarray | float) -> Result:
     return dataclasses.replace(result, **points)
 
 
-def _representable(problem: Problem, result: Result) -> Result:
-    """The result with an intercept that is still a number of the same value when the level of y is added to it."""
-    if not np.any(problem.level):
-        return result
-    w = result.w_average.copy()
-    w[-problem.outputs :] = (w[-problem.outputs :] + problem.level) - problem.level
-    before = result.certificate
-    if before is None or np.array_equal(w, result.w_average):
-        return result
-    v = problem.times_A(w) - problem.b
-    dual = Dual(before.dual, before.dual_residual)
-    return result.at(w, v, certificate(problem, (w, v), primal_value(problem, w, v), dual))
-
-
 def judgement(fit: Fit, has_intercept: bool) -> Judgement:
     """Return the data from which the degrees of freedom of a fit are computed."""
     w = np.atleast_2d(fit.coef).T
@@ -306,7 +216,7 @@ def warn_unless_converged(fits: list[Fit], estimator: Parameters) -> None:
     auto = is_auto(estimator.solver)
     for fit in fits:
         streaming = fit.problem.source is not None and not fit.problem.on_workers
-        goal = estimator.tol if fit.choice.solver.uses_all_rows or (auto and not streaming) else None
+        goal = estimator.tol if fit.result.solver.uses_all_rows or (auto and not streaming) else None
         other = "" if auto else "solver='auto'"
         text = complaint(fit.result, gap_of(fit.result), goal, estimator.max_iter, other=other)
         if fit.lost and (text or goal is None):  # else the null model is the optimum

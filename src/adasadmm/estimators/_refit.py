@@ -6,14 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import penalties
-from .._solve import solve_quietly
-from .._solve.attempts import Attempts
-from .._solve.exact import with_exact_structure
+from .._solve.attempts import Request, attempt
+from .._solve.finish import finished
 from ..auto import choices
-from ..certificates.polish import feasible
 from ..linalg.joined import null_space
 from ..problem import Problem
-from ..registry import Tuning
 from ..rows.matrices import to_scipy
 from ..rows.selections import combined_columns
 
@@ -43,14 +40,9 @@ def refitted(problem: Problem, w: np.ndarray, apart: float, has_intercept: bool)
         gamma=(members * members).T @ problem.gamma,  # the columns are orthogonal, and gamma is one number on each
         penalty=_sets(problem),
     )
-    attempts = Attempts(TOL)
-    for choice in choices(inner, Tuning()):
-        most = choice.solver.fit_epochs
-        watched = attempts.watched(choice, most)
-        if attempts.ended_by(choice, solve_quietly(inner, choice.solver, tol=TOL, epochs=most, callback=watched)):
-            break
-    at_bounds, _ = with_exact_structure(inner, attempts.best, TOL)
-    return members @ feasible(inner, at_bounds).w_average
+    request = Request(tol=TOL)
+    found = finished(inner, attempt(inner, choices(inner), request), request)
+    return members @ found.result.w_average
 
 
 def _in_sets(problem: Problem) -> np.ndarray:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import itertools
 import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -18,20 +17,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._solve import solve_quietly
-from .._solve.advice import complaint, gap_of
-from .._solve.attempts import CONTINUED, Attempts
-from .._solve.exact import with_exact_structure
-from ..auto import Choice, candidates, is_auto
+from .._solve import answer
+from .._solve.advice import complaint
+from .._solve.attempts import Request
+from ..auto import is_auto
 from ..certificates.duality import relative_gap
 from ..certificates.trace import Result, Status, Trace
 from ..losses import Logistic, has_log_link, width
 from ..problem import Problem
-from ..registry import LOSSES, SOLVERS, Tuning
-from ..regularization.along import Effort, solutions
+from ..registry import LOSSES, SOLVERS
+from ..regularization.along import answers_along
 from ..solvers import Solver
 from ._judged import Judged, Judgement
-from ._null_model import null_unless_better
 from ._parameters import KnownParameters, LossAmong
 from ._types import LossLike, SolverLike
 
@@ -52,17 +49,16 @@ def response(loss: tuple, z: np.ndarray) -> np.ndarray:
 
 
 class Outcome(NamedTuple):
-    """A result, the solver that was chosen, the objective of the answer and its relative duality gap."""
+    """A result, the objective of the answer and its relative duality gap."""
 
     result: Result
-    choice: Choice
     objective: float
     gap: float
     fused: bool = False  # what the penalty makes equal is equal to the last bit
 
     def judgement(self, merged: bool) -> Judgement:
         """Return the data from which the degrees of freedom are computed."""
-        apart = 0.0 if self.choice.solver.exact_v else FUSED
+        apart = 0.0 if self.result.solver.exact_v else FUSED
         return Judgement(self.result.run.problem, self.result.w_average, apart, merged=merged)
 
 
@@ -91,55 +87,23 @@ class SignalModel(Judged, KnownParameters, ABC):
 
     def _solve(self, problem: Problem, constant: float = 0.0) -> Outcome:
         """Solve a problem; ``constant`` belongs to the objective but not to the problem."""
-        in_turn = candidates(self.solver, problem, Tuning())
-        if self.max_iter is not None:
-            in_turn = itertools.islice(in_turn, 1)
-        attempts = Attempts(self.tol)
-        for choice in in_turn:
-            if attempts.ended_by(choice, self._solved_by(problem, choice.solver, attempts.last)):
-                break
-        return self._finished(problem, attempts.best, attempts.choice, constant)
+        request = self._request()._replace(keywords={"progress": self.verbose > 0})
+        found = answer(problem, request)
+        return _outcome(problem, found.result, constant, found.fused)
 
     def _solve_path(self, problem: Problem, strengths: np.ndarray, constant: float = 0.0) -> Iterator[Outcome]:
         """Solve a problem for several strengths of its penalty, each warm-started from the one before."""
+        for found in answers_along(problem, strengths, self._request()):
+            yield _outcome(found.problem, found.result, constant, found.fused)
 
-        def settings(solver: Solver) -> dict[str, Any]:
-            return {
-                "epochs": solver.fit_epochs if self.max_iter is None else self.max_iter,
-                "trace_every": float(solver.trace_iterations),
-            }
-
-        effort = Effort(self.tol, settings, first_only=self.max_iter is not None)
-        for solution in solutions(problem, strengths, self.solver, effort):
-            yield self._finished(solution.problem, solution.result, solution.choice, constant)
-
-    def _finished(self, problem: Problem, result: Result, choice: Choice, constant: float) -> Outcome:
-        """The null model if nothing better was found, else exact structure."""
-        fused = False
-        if self._is_auto and not gap_of(result) <= self.tol:
-            result = null_unless_better(problem, result, has_intercept=False)
-        elif result.status is not Status.diverged:
-            result, fused = with_exact_structure(problem, result, self.tol)
-        return _outcome(problem, result, choice, constant, fused)
-
-    def _solved_by(self, problem: Problem, solver: Solver, start: Result | None) -> Result:
-        """The result of one solver; one that continues from another's result gets fewer iterations."""
-        most = solver.fit_epochs if start is None else min(solver.fit_epochs, CONTINUED)
-        return solve_quietly(
-            problem,
-            solver,
-            start=start,
-            epochs=most if self.max_iter is None else self.max_iter,
-            tol=self.tol if self._is_auto or solver.knows_gap else None,
-            trace_every=float(solver.trace_iterations),
-            progress=self.verbose > 0,
-        )
+    def _request(self) -> Request:
+        return Request(self.solver, self.tol, self.max_iter)
 
     def _set_outcomes(self, outcomes: list[Outcome], constant: float = 0.0, merged: bool = False) -> None:
         """Keep how the runs ended, one for each channel, and warn if one did not end well."""
         worst = max(outcomes, key=lambda outcome: (outcome.result.status is Status.diverged, outcome.gap))
         traces = [_raised(outcome.result.trace, constant) for outcome in outcomes]
-        self.solver_, self.solver_reason_ = worst.choice.solver, worst.choice.reason
+        self.solver_, self.solver_reason_ = worst.result.solver, worst.result.solver_reason
         self.status_, self.dual_gap_ = worst.result.status, worst.gap
         self.objective_ = sum(outcome.objective for outcome in outcomes)
         self.n_iter_ = max(1, math.ceil(max(outcome.result.epochs for outcome in outcomes)))
@@ -205,17 +169,17 @@ def at_level(outcome: Outcome, level: float, constant: float) -> Outcome:
         found, primal=primal, gap=primal - found.dual, relative_gap=relative_gap(problem, primal, found.dual)
     )
     result = dataclasses.replace(outcome.result, certified=moved)
-    return _outcome(problem, result, outcome.choice, constant, outcome.fused)
+    return _outcome(problem, result, constant, outcome.fused)
 
 
-def _outcome(problem: Problem, result: Result, choice: Choice, constant: float, fused: bool) -> Outcome:
+def _outcome(problem: Problem, result: Result, constant: float, fused: bool) -> Outcome:
     found = result.certificate
     if found is None:
-        return Outcome(result, choice, problem.objective(result.w_average) + constant, math.inf, fused)
+        return Outcome(result, problem.objective(result.w_average) + constant, math.inf, fused)
     # A constant makes the objective larger, and so the relative gap smaller; not if it is only rounding.
     objective = found.primal + constant
     with_constant = max(found.gap, 0.0) / objective if constant > 0.0 and objective > 0.0 else math.inf
-    return Outcome(result, choice, objective, min(found.relative_gap, with_constant), fused)
+    return Outcome(result, objective, min(found.relative_gap, with_constant), fused)
 
 
 def _raised(trace: Trace, constant: float) -> Trace:

@@ -277,7 +277,7 @@ class TrendFilter(RegressorMixin, SignalModel):
 
     def _breaks(self, outcome: Outcome) -> np.ndarray:
         """The rows of ``A w`` that are not 0."""
-        result, exact_v = outcome.result, outcome.choice.solver.exact_v
+        result, exact_v = outcome.result, outcome.result.solver.exact_v
         if self.order == 0 and exact_v:
             return (result.w_average[1:] != result.w_average[:-1]).nonzero()[0]
         if exact_v:

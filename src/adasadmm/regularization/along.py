@@ -3,50 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .._core.threads import go_on_or_halt, one_blas_thread
-from .._solve import solve_at_once, solve_quietly
-from .._solve.advice import gap_of
-from .._solve.attempts import CONTINUED, Attempts
-from .._solve.exact import with_exact_structure
-from ..auto import Choice, candidates, is_auto
-from ..certificates.polish import feasible
+from .._solve.attempts import Request, attempt
+from .._solve.finish import Answer, finished
+from ..auto import candidates, is_auto
 from ..certificates.trace import Result
 from ..problem import Problem
-from ..registry import Tuning, as_solver
+from ..registry import as_solver
 from ..rows.matrices import equal
 from ..solvers import Solver
 from ..solvers.base import times_farther
 from .strength import with_l1_norm
 
-__all__ = ["Solution", "as_strengths", "path", "solutions"]
+__all__ = ["MoreRows", "answers_along", "as_strengths", "path"]
 
 FEW_CLUSTERS = "the solution for another strength shows the clusters, which are few"
-
-
-class Solution(NamedTuple):
-    """The problem with one strength, the result, the solver, and whether the gap is at most ``tol``."""
-
-    problem: Problem
-    result: Result
-    choice: Choice
-    reached: bool
-
-
-class Effort(NamedTuple):
-    """The settings of a path: the accuracy, and the keywords of `solve` for a solver."""
-
-    tol: float
-    settings: Callable[[Solver], dict[str, Any]] = lambda solver: {"epochs": solver.fit_epochs}
-    tuning: Tuning = Tuning()
-    first_only: bool = False  # no other solver continues where one missed tol
 
 
 class MoreRows(NamedTuple):
@@ -136,11 +114,8 @@ def path(
         solver = as_solver(solver)
     strengths, found = as_strengths("alphas", alphas), []
     try:
-        for solution in solutions(with_l1_norm(problem, l1_ratio), strengths, solver, Effort(tol)):
-            result = solution.result
-            if solution.reached:
-                result, _ = with_exact_structure(solution.problem, result, tol)
-            found.append(feasible(solution.problem, result))
+        for one in answers_along(with_l1_norm(problem, l1_ratio), strengths, Request(solver, tol)):
+            found.append(one.result)
     except KeyboardInterrupt as error:
         error.results = found  # type: ignore[attr-defined]
         error.add_note(f"path: {len(found)} of {len(strengths)} strengths are done, in the attribute results")
@@ -156,16 +131,16 @@ def as_strengths(name: str, given: npt.ArrayLike) -> np.ndarray:
     return strengths
 
 
-def solutions(
+def answers_along(
     problem: Problem,
     alphas: Iterable[float],
-    solver: str | Solver,
-    effort: Effort,
+    request: Request,
     more_rows: MoreRows | None = None,
-) -> Iterator[Solution]:
-    """The solution for each strength, in turn."""
+    exact: bool = True,
+) -> Iterator[Answer]:
+    """The answer for each strength, in turn; without ``exact``, its structure is only as exact as ``tol`` demands."""
 
-    def start(current: Problem, solver: Solver, alpha: float) -> Result | None:
+    def start(current: Problem, solver: Solver) -> Result | None:
         near = None if more_rows is None else more_rows.start(current, solver, alpha)
         return _predicted(current, solver, alpha, done) if near is None else near
 
@@ -173,7 +148,7 @@ def solutions(
     strengths = [float(alpha) for alpha in alphas]
     current, in_turn = problem, None
     few = None
-    if is_auto(solver) and not effort.first_only and effort.tol > 0.0:
+    if request.is_open and request.tol > 0.0:
         from ..solvers.active_set.contracted import contracting  # a single fit does without
 
         few = contracting(problem)
@@ -181,40 +156,19 @@ def solutions(
         go_on_or_halt()
         # From the last problem, which has what was computed from the rows: all but the penalty is shared.
         current = current.with_strength(alpha)
-        found = None if few is None else few.result(current, effort.tol)
+        found = None if few is None else few.result(current, request.tol)
         if found is None:
             few = None
             if in_turn is None:  # the form of the problem, which all strengths share, decides
-                first, in_turn = itertools.tee(candidates(solver, current, effort.tuning, along_path=True))
+                first, in_turn = itertools.tee(candidates(request.solver, current, request.tuning, along_path=True))
                 for choice in itertools.islice(first, 1):
                     choice.solver.foresee(current, strengths)
             choices, in_turn = itertools.tee(in_turn)
-            solution = _solved(current, choices, effort, functools.partial(start, alpha=alpha))
+            found = attempt(current, choices, request, start, brief=True)
         else:
-            solution = Solution(current, found, Choice(found.run.solver, FEW_CLUSTERS), reached=True)
-        done = [*done[-1:], (alpha, solution.result)]
-        yield solution
-
-
-def _solved(
-    problem: Problem, in_turn: Iterator[Choice], effort: Effort, start_of: Callable[[Problem, Solver], Result | None]
-) -> Solution:
-    """The solution by these solvers, in turn until one reaches ``tol``."""
-    attempts = Attempts(effort.tol)
-    for choice in itertools.islice(in_turn, 1) if effort.first_only else in_turn:
-        solver, start = choice.solver, attempts.last
-        if start is None:
-            start = start_of(problem, solver)
-        result = solve_at_once(problem, solver, start, effort.tol) if choice.at_once else None
-        if result is None:
-            settings = {"tol": effort.tol if solver.knows_gap else None, **effort.settings(solver)}
-            if attempts.last is not None:
-                settings["epochs"] = min(settings["epochs"], CONTINUED)
-            watched = None if effort.first_only else attempts.watched(choice, settings["epochs"])
-            result = solve_quietly(problem, solver, start=start, callback=watched, **settings)
-        if attempts.ended_by(choice, result):
-            break
-    return Solution(problem, attempts.best, attempts.choice, gap_of(attempts.best) <= effort.tol)
+            found = dataclasses.replace(found, solver_reason=FEW_CLUSTERS)
+        done = [*done[-1:], (alpha, found)]
+        yield finished(current, found, request, exact)
 
 
 def _predicted(problem: Problem, solver: Solver, alpha: float, done: list[tuple[float, Result]]) -> Result | None:
