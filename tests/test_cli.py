@@ -15,10 +15,10 @@ import pytest
 
 from adasadmm import cli, load_model
 from adasadmm.cli import main
-from adasadmm.cli.common import in_options
-from adasadmm.cli.complete import SHELLS
+from adasadmm.cli.command import in_options
+from adasadmm.cli.info import SHELLS
 
-COMMANDS = ("demo", "fit", "predict", "graph", "reproduce", "info", "completion")
+COMMANDS = ("fit", "predict", "graph", "demo", "reproduce", "info", "completion")
 compiled = pytest.mark.compiled  # too slow without the compiler
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from adasadmm import L1, Hinge, Logistic, Problem, Squared, graphs, losses, sources
 from adasadmm.cli import main
-from adasadmm.cli.common import print_figures
+from adasadmm.cli.command import print_figures
 from adasadmm.models import load_model
 
 pytestmark = pytest.mark.compiled  # too slow without the compiler

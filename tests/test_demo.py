@@ -73,6 +73,6 @@ def test_the_page_holds_its_pictures_and_asks_for_nothing(shown):
 
 
 def test_without_its_extras_the_demo_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.setattr("adasadmm.cli.demo.find_spec", lambda name: None)
+    monkeypatch.setattr("adasadmm.cli.experiments.find_spec", lambda name: None)
     assert main(["demo"]) == 1
-    assert 'pip install "adasadmm[cli,report]"' in capsys.readouterr().err
+    assert 'pip install "adasadmm[report]"' in capsys.readouterr().err

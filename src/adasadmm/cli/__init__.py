@@ -9,19 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__
-from . import complete
-from .common import Failed, Parser, Wrong, in_options, plain_warnings
+from .command import Failed, Parser, Wrong, in_options, plain_warnings
+from .info import complete
 
 __all__ = ["main"]
 
-COMMANDS = (  # the files whose `add_commands` add the commands, in the order of the help
-    "demo",
-    "fit",
-    "files",
-    "runs",
-    "info",
-    "complete",
-)
+COMMANDS = ("fit", "predict", "experiments", "info")  # files with `add_commands`, in the order of the help
 
 ABOUT = """Linear models with structured coefficients: fused along a graph or by levels of a table, sparse, constrained.
 Exit codes: 0 success; 1 failed while running (unreadable rows, a missing package, a full disk); 2 called with invalid
@@ -41,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     141 if the reader of its output went away.
     """
     parser = _parser()
-    complete.answer(parser)
+    complete(parser)
     options = parser.parse_args(arguments)
     options.command = shlex.join(["adasadmm", *(sys.argv[1:] if arguments is None else arguments)])
     try:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .common import (
+from .command import (
     Commands,
     Failed,
     Parser,
@@ -17,23 +17,25 @@ from .common import (
     Wrong,
     add_command,
     add_output,
-    check_file,
     count,
     not_negative,
     print_figures,
+    refuse,
     share,
 )
-from .rows import add_reading, add_scale, guarded, rows, source_of
-from .search import check_search, chosen, path_file, strength_or_cv
+from .files import add_reading, add_scale, check_file, guarded, open_table, rows, source_of
 
 if TYPE_CHECKING:
     from .. import Checkpoint
+    from ..estimators._path_cv import PathCV
     from ..sources import Source
-    from .models import Model
+    from .stream import Fitted, Model
 
 __all__ = ["add_commands"]
 
 GRAPHS = ("glasso", "knn", "chain", "grid:ROWSxCOLS")
+ONCE = "needs files: standard input can be read only once"
+MOST_CLASSES = 20  # targets with more distinct values than this, not all integers, are not classes
 
 
 # --- options ---------------------------------------------------------------------------------------------------------
@@ -61,68 +63,65 @@ def add_commands(commands: Commands) -> None:
     )
     add_reading(parser)
     _add_model_options(parser)
+    _add_strength_options(parser)
     _add_solver_options(parser)
-    parser.add_argument("--classes", metavar="A,B", help="class labels of rows from standard input (default: -1,1)")
-    add_output(parser)
+    _add_output_options(parser)
 
 
 def _add_model_options(parser: Parser) -> None:
-    parser.add_argument("--model", required=True, type=Path, metavar="OUT", help="file for the fitted model")
-    parser.add_argument("--valid", nargs="+", metavar="FILE", help="validation rows; their loss and error are printed")
-    parser.add_argument(
-        "--validation-fraction",
-        type=share,
-        default=0.0,
-        metavar="F",
-        help="fraction of the rows to hold out; their loss is printed (default: 0)",
-    )
-    parser.add_argument(
-        "--graph",
-        metavar="G",
-        help="learnt from the rows: glasso (default) or knn; given: chain, grid:ROWSxCOLS, or a CSV file of edges: two "
-        "features (names, or indices from 0) and optionally a weight per line, with or without a header",
-    )
-    parser.add_argument(
+    group = parser.add_argument_group("model")
+    group.add_argument(
         "--loss",
         default="hinge",
         choices=Registered("LOSSES"),
         metavar="LOSS",
         help="%(choices)s (default: hinge); those for classes are hinge, logistic, squared_hinge and multinomial",
     )
-    parser.add_argument(
-        "--alpha",
-        type=strength_or_cv,
-        help="strength of the penalty (default: 1/rows); cv chooses it by cross-validation, and writes the path beside "
-        "the model: OUT.path.csv, and OUT.path.png if matplotlib is installed",
+    group.add_argument("--classes", metavar="A,B", help="class labels of rows from standard input (default: -1,1)")
+    group.add_argument(
+        "--graph",
+        metavar="G",
+        help="learnt from the rows: glasso (default) or knn; given: chain, grid:ROWSxCOLS, or a CSV file of edges: two "
+        "features (names, or indices from 0) and optionally a weight per line, with or without a header",
     )
-    parser.add_argument("--folds", type=count, metavar="K", help="folds of --alpha cv (default: 5)")
-    parser.add_argument(
-        "--rule",
-        choices=("best", "1se"),
-        help="with --alpha cv: the best mean score (default), or the largest alpha within one standard error of it",
-    )
-    parser.add_argument("--l2", type=not_negative, help="strength of the ridge penalty (default: 1/rows)")
-    parser.add_argument(
-        "--l1-ratio",
-        type=share,
-        default=0.0,
-        metavar="R",
-        help="share of the L1 norm of the coefficients in the penalty, from 0 to 1; the rest is the graph (default: 0)",
-    )
-    parser.add_argument("--positive", action="store_true", help="constrain the coefficients to be non-negative")
-    add_scale(parser)
-    parser.add_argument(
+    group.add_argument(
         "--terms",
         type=Path,
         metavar="FILE",
         help="TOML file that describes columns with levels, places and numbers, in place of --graph: tables [[term]] "
         "with kind, column and the parameters of adasadmm.terms",
     )
-    parser.add_argument("--table", type=Path, metavar="OUT", help="with --terms: CSV file for coefficients by level")
+    group.add_argument("--positive", action="store_true", help="constrain the coefficients to be non-negative")
+    add_scale(group)
+
+
+def _add_strength_options(parser: Parser) -> None:
+    group = parser.add_argument_group("strength of the penalty")
+    group.add_argument(
+        "--alpha",
+        type=_strength_or_cv,
+        help="strength of the penalty (default: 1/rows); cv chooses it by cross-validation, and writes the path beside "
+        "the model: OUT.path.csv, and OUT.path.png if matplotlib is installed",
+    )
+    group.add_argument("--folds", type=count, metavar="K", help="folds of --alpha cv (default: 5)")
+    group.add_argument(
+        "--rule",
+        choices=("best", "1se"),
+        help="with --alpha cv: the best mean score (default), or the largest alpha within one standard error of it",
+    )
+    group.add_argument("--l2", type=not_negative, help="strength of the ridge penalty (default: 1/rows)")
+    group.add_argument(
+        "--l1-ratio",
+        type=share,
+        default=0.0,
+        metavar="R",
+        help="share of the L1 norm of the coefficients in the penalty, from 0 to 1; the rest is the graph (default: 0)",
+    )
 
 
 def _add_solver_options(parser: Parser) -> None:
-    parser.add_argument(
+    group = parser.add_argument_group("solver")
+    group.add_argument(
         "--solver",
         default="auto",
         choices=Registered("SOLVERS", "auto"),
@@ -130,29 +129,46 @@ def _add_solver_options(parser: Parser) -> None:
         help="%(choices)s (default: auto). auto loads rows that take at most a quarter of the memory, and runs until "
         "the relative duality gap is at most --tol; for more rows, standard input, or with --epochs it is ada-diag",
     )
-    parser.add_argument(
+    group.add_argument(
         "--tol",
         type=not_negative,
         default=1e-6,
         help="relative duality gap at which auto, admm and alm stop (default: 1e-6)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--epochs",
         type=count,
         metavar="N",
         help="passes over the rows; for admm and alm, iterations (default for ada-diag: 2)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--seed", type=int, default=0, metavar="N", help="random seed for the order of blocks and rows (default: 0)"
     )
-    parser.add_argument("--checkpoint", type=Path, metavar="DIR", help="save to DIR every 60 s and on Ctrl-C")
-    parser.add_argument(
+    group.add_argument("--checkpoint", type=Path, metavar="DIR", help="save to DIR every 60 s and on Ctrl-C")
+    group.add_argument(
         "--checkpoint-every", type=not_negative, metavar="SECONDS", help="seconds between two saves (default: 60)"
     )
-    parser.add_argument("--resume", action="store_true", help="resume the run saved in --checkpoint, if there is one")
-    parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="Dask scheduler, tcp://host:port; workers read the files"
+    group.add_argument("--resume", action="store_true", help="resume the run saved in --checkpoint, if there is one")
+    group.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, tcp://host:port; workers read the files")
+
+
+def _add_output_options(parser: Parser) -> None:
+    group = parser.add_argument_group("files and validation")
+    group.add_argument("--model", required=True, type=Path, metavar="OUT", help="file for the fitted model")
+    group.add_argument("--table", type=Path, metavar="OUT", help="with --terms: CSV file for coefficients by level")
+    group.add_argument("--valid", nargs="+", metavar="FILE", help="validation rows; their loss and error are printed")
+    group.add_argument(
+        "--validation-fraction",
+        type=share,
+        default=0.0,
+        metavar="F",
+        help="fraction of the rows to hold out; their loss is printed (default: 0)",
     )
+    add_output(parser)
+
+
+def _strength_or_cv(text: str) -> float | str:
+    return text if text == "cv" else not_negative(text)
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -160,61 +176,69 @@ def _add_solver_options(parser: Parser) -> None:
 
 def _fit(options: argparse.Namespace) -> int:
     from ..models import save_model
-    from . import models, stream
+    from . import stream
 
-    _check_fit(options)
+    _check(options)
     if options.terms is not None:
-        from .tables import fit_terms
+        from .terms import fit_terms
 
         return fit_terms(options)
     check_file(options.model, "--model")
     if options.alpha == "cv":
-        check_file(path_file(options.model, "csv"), "--model")
+        check_file(_path_file(options.model, "csv"), "--model")
     model = _model(options)
     if options.files == ["-"]:
         fitted, figures = model, stream.learn(model, sys.stdin.buffer, options)
     else:
         with rows(options) as source:
-            fitted = models.fitted(model, source, options.scale, _checkpoint(options), options.resume)
-            figures = _figures(model, source)
+            fitted = _fitted(model, source, options)
+            figures = stream.figures_of(model, source)
     figures |= {"edges": len(model.graph_), "model": str(options.model)}
     if options.valid:
-        names = models.feature_names(fitted)
+        names = stream.feature_names(fitted)
         valid = source_of(options.valid, options, features=model.n_features_in_, names=names)
         figures["valid"] = stream.judge(fitted, valid)
     if options.alpha == "cv":
-        figures |= chosen(fitted, options.model)
+        figures |= _write_path(fitted, options.model)
     save_model(fitted, options.model)
     print_figures(figures, options.json)
     return 0
 
 
-def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
-    from .. import Checkpoint
-
-    every = {} if options.checkpoint_every is None else {"every": options.checkpoint_every}
-    return None if options.checkpoint is None else Checkpoint(options.checkpoint, **every)
-
-
-def _check_fit(options: argparse.Namespace) -> None:
-    """Reject options that contradict each other, and a missing package, before any row is read."""
-    check_search(options)
-    if options.files == ["-"] and (options.checkpoint or options.scheduler or options.scale or options.cache):
-        raise Wrong("--checkpoint, --scheduler, --scale and --cache need files: standard input can be read only once")
+def _check(options: argparse.Namespace) -> None:
+    """Reject options that do not apply, and a missing package, before any row is read."""
+    refuse(options, _reasons(options))
+    if options.folds == 1:
+        raise Wrong("--folds must be at least 2, got 1")
     if options.validation_fraction == 1.0:
         raise Wrong("--validation-fraction must be below 1: a model needs rows to learn from")
-    if options.files == ["-"] and options.validation_fraction:
-        raise Wrong("--validation-fraction needs files: rows from standard input have a progressive loss")
-    if options.resume and options.checkpoint is None:
-        raise Wrong("--resume needs --checkpoint DIR, the folder of the run to resume")
-    if options.checkpoint_every is not None and options.checkpoint is None:
-        raise Wrong("--checkpoint-every needs --checkpoint DIR, the folder to save to")
-    if options.scheduler is not None and options.cache is not None:
-        raise Wrong("--cache does not work with --scheduler: the workers keep the rows in memory")
-    if options.table is not None and options.terms is None:
-        raise Wrong("--table needs --terms FILE: it writes the coefficients by level")
     if find_spec("skops") is None:
         raise Failed('models are saved by skops: pip install "adasadmm[cli]"')
+
+
+def _reasons(options: argparse.Namespace) -> dict[str, str]:
+    """The options that do not apply beside the others, with the reason for each."""
+    reasons: dict[str, str] = {}
+    if options.files == ["-"]:
+        reasons |= dict.fromkeys(("checkpoint", "scheduler", "scale", "cache"), ONCE)
+        reasons["validation_fraction"] = "needs files: rows from standard input have a progressive loss"
+    else:
+        reasons["classes"] = "is for rows from standard input: files are searched for their classes"
+    if options.checkpoint is None:
+        reasons["resume"] = "needs --checkpoint DIR, the folder of the run to resume"
+        reasons["checkpoint_every"] = "needs --checkpoint DIR, the folder to save to"
+    if options.scheduler is not None:
+        reasons["cache"] = "does not work with --scheduler: the workers keep the rows in memory"
+    if options.terms is None:
+        reasons["table"] = "needs --terms FILE: it writes the coefficients by level"
+    if options.alpha != "cv":
+        return reasons | dict.fromkeys(("folds", "rule"), "needs --alpha cv")
+    if options.files == ["-"]:
+        reasons["alpha"] = f"cv {ONCE}"
+    in_memory = "does not work with --alpha cv, which loads the rows and fits them several times"
+    reasons |= dict.fromkeys(("scheduler", "checkpoint", "resume"), in_memory)
+    reasons["validation_fraction"] = "does not work with --alpha cv, which holds out rows by itself: use --valid FILE"
+    return reasons
 
 
 def _model(options: argparse.Namespace) -> Model:
@@ -265,48 +289,103 @@ def _graph_of(text: str) -> str | tuple[str | int, ...]:
     return text
 
 
-# --- figures ---------------------------------------------------------------------------------------------------------
+def _fitted(model: Model, source: Source, options: argparse.Namespace) -> Fitted:
+    """Fit a model to a source; with ``--scale`` the result is a pipeline that scales first."""
+    from ..sources import scaled
+
+    found = scaled(source) if options.scale else source
+    model._watch(found)
+    _check_targets(model, found)
+    model.fit(found, checkpoint=_checkpoint(options), resume=options.resume)
+    if not options.scale:
+        return model
+    from sklearn.pipeline import make_pipeline
+
+    # The scaler has the names, and passes on an array without: a model with names would warn of that.
+    model.__dict__.pop("feature_names_in_", None)
+    return make_pipeline(found.scaler, model)  # type: ignore[attr-defined]
 
 
-def _figures(model: Model, source: Source) -> dict[str, Any]:
-    """The figures of a fit; each of them belongs to the model that is saved."""
-    from .models import certified
+def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
+    from .. import Checkpoint
 
-    found, (place, reason) = source.summary, model._place
-    solvers = model.solver_ if isinstance(model.solver_, list) else [model.solver_]
-    iterates = solvers[0].uses_all_rows
-    return {
-        "rows": found.rows,
-        "features": found.features,
-        "skipped": found.skipped,
-        "place": place,
-        "reason": reason,
-        "solver": type(solvers[0]).__name__,
-        "iterations" if iterates else "epochs": int(model.n_iter_),
-        **certified(model),
-        "seconds": _seconds(model),
-        **_progressive(model),
-        **_validation(model),
-    }
+    every = {} if options.checkpoint_every is None else {"every": options.checkpoint_every}
+    return None if options.checkpoint is None else Checkpoint(options.checkpoint, **every)
 
 
-def _progressive(model: Model) -> dict[str, Any]:
-    """The mean loss of each row of the first pass before it was used; one per class if there are several."""
-    found = model._progressive
-    return {} if found is None else {"progressive_loss": found[0] if len(found) == 1 else found}
+def _check_targets(model: Model, source: Source) -> None:
+    """Reject fractional targets for a classifier and text for a regressor: the wrong --loss was given."""
+    from sklearn.base import is_classifier
+
+    labels = source.summary.labels
+    texts = [label for label in labels or () if isinstance(label, str)]
+    if is_classifier(model):
+        whole = labels is not None and (texts or all(float(label).is_integer() for label in labels))
+        if not whole and (labels is None or len(labels) > MOST_CLASSES):
+            many = "too many" if labels is None else f"{len(labels)}"
+            raise Wrong(
+                f"the targets of {source!r} have {many} distinct values, so they are not classes: "
+                "use --loss squared for a regression"
+            )
+    elif texts:
+        raise Wrong(
+            f"the targets of {source!r} are text, such as {texts[0]!r}: use --loss hinge or logistic for classes"
+        )
 
 
-def _validation(model: Model) -> dict[str, Any]:
-    """The mean loss of the rows that were held out, and their number."""
-    found = getattr(model, "validation_loss_", None)
-    if found is None:
-        return {}
-    return {
-        "validation_loss": found if isinstance(found, float) else found.tolist(),
-        "validation_rows": model._validation_rows,
-    }
+# --- the path of --alpha cv ------------------------------------------------------------------------------------------
 
 
-def _seconds(model: Model) -> float:
-    traces = model.trace_ if isinstance(model.trace_, list) else [model.trace_]
-    return sum(float(trace["seconds"][-1]) for trace in traces if len(trace["seconds"]))
+def _path_file(model: Path, kind: str) -> Path:
+    """The file beside the model, ``m.path.csv`` for ``m.skops``."""
+    return model.with_name(f"{model.stem}.path.{kind}")
+
+
+def _write_path(fitted: Fitted, file: Path) -> dict[str, Any]:
+    """Write the path beside the model; returns the figures to print."""
+    from .stream import feature_names, last_step
+
+    model: PathCV = last_step(fitted)
+    table = _path_file(file, "csv")
+    _write_table(model, feature_names(fitted), table)
+    figures = {"alpha": model.alpha_, "l2": model.l2_, "path": str(table)}
+    if find_spec("matplotlib") is not None:
+        figures["picture"] = str(_draw(fitted, _path_file(file, "png")))
+    return figures
+
+
+def _write_table(model: PathCV, names: list[str] | None, file: Path) -> None:
+    """A line for each alpha: scores, degrees of freedom, gap, and the coefficients by name."""
+    import numpy as np
+
+    results, coefs = model.cv_results_, np.atleast_3d(model.coef_path_)
+    features = [f"x{j}" for j in range(coefs.shape[2])] if names is None else list(names)
+    classes = [""] if len(coefs) == 1 else [f"{label}:" for label in model.classes_]
+    shown = [name for name in results if name.endswith("_test_score")]
+    header = ["alpha", "chosen", *shown]
+    header += [f"{of}{name}" for of in classes for name in ("df", "relative_gap")]
+    header += [f"{of}{feature}" for of in classes for feature in features]
+    df, gaps = np.atleast_2d(model.df_path_), np.atleast_2d(model.dual_gap_path_)
+    with open_table(file) as table:
+        table.line(header)
+        for k, alpha in enumerate(model.alphas_):
+            line: list[Any] = [float(alpha), int(alpha == model.alpha_), *(results[name][k] for name in shown)]
+            line += [value for c in range(len(classes)) for value in (df[c, k], gaps[c, k])]
+            table.line([*line, *coefs[:, k].ravel().tolist()])
+
+
+def _draw(model: Fitted, file: Path) -> Path:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    from .._core.files import written_whole
+    from ..estimators import PathDisplay
+
+    PathDisplay.from_estimator(model)
+    figure = plt.gcf()
+    with written_whole(file) as stream:
+        figure.savefig(stream, format="png", dpi=150, bbox_inches="tight")
+    plt.close(figure)
+    return file

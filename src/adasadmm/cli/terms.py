@@ -13,17 +13,16 @@ import numpy as np
 from .. import TermsClassifier, TermsClassifierCV, TermsRegressor, TermsRegressorCV, save_model, sources, terms
 from ..estimators._terms import TermsModel
 from ..registry import CLASSIFICATION_LOSSES
-from .common import CsvWriter, Wrong, check_file, given, open_output, print_figures
-from .models import certified
-from .predict import Predictions
+from .command import Wrong, print_figures, refuse
+from .files import check_file, open_table
+from .stream import Predictions, certified
 
 __all__ = ["fit_terms", "predict_terms", "terms_of"]
 
 KINDS = {name: getattr(terms, name) for name in terms.__all__}
-ROWS = {"files", "target", "offset", "exposure"}
-FIT = ROWS | {"terms", "table", "loss", "alpha", "l2", "folds", "rule", "solver", "tol", "seed", "model"}
-PREDICT = ROWS | {"model", "proba", "keep", "out"}
-OUTPUT = {"json", "quiet", "debug"}
+TAKEN = {"command", "files", "target", "offset", "exposure", "model", "json", "quiet", "debug"}
+FIT = TAKEN | {"terms", "table", "loss", "alpha", "l2", "folds", "rule", "solver", "tol", "seed"}
+PREDICT = TAKEN | {"proba", "keep", "out"}
 INSTEAD = {  # what takes the place of an option
     "on_bad_row": ": the parameters missing and unknown of a term say what happens to such values",
     "graph": ": each term has edges of its own",
@@ -52,10 +51,9 @@ def fit_terms(options: argparse.Namespace) -> int:
     save_model(model, options.model)
     if options.table is not None:
         found = model.coef_table()
-        with open_output(str(options.table)) as file:
-            writer = CsvWriter(file)
-            writer.line(found.column_names)
-            writer.lines(zip(*(map(_cell, column.to_pylist()) for column in found.columns), strict=True))
+        with open_table(options.table) as table:
+            table.line(found.column_names)
+            table.lines(zip(*(map(_cell, column.to_pylist()) for column in found.columns), strict=True))
         figures["table"] = str(options.table)
     print_figures(figures, options.json)
     return 0
@@ -81,16 +79,15 @@ def predict_terms(model: TermsModel, options: argparse.Namespace) -> int:
     writer, rows = Predictions(model, options.proba, kept), model._opened(opened(options, options.target or False))
     rows.keep(kept)
     model._encoded = True  # the blocks have been encoded
-    with open_output(options.out) as file:
-        writer.write(rows.raw_blocks(), file)
+    with open_table(options.out) as table:
+        writer.write(rows.raw_blocks(), table)
     return 0
 
 
 def _check_taken(options: argparse.Namespace, taken: set[str], what: str) -> None:
     """Reject options that would be ignored."""
-    for name in given(options):
-        if name not in taken | OUTPUT:
-            raise Wrong(f"--{name.replace('_', '-')} does not work with {what}{INSTEAD.get(name, '')}")
+    others = [name for name in vars(options) if name not in taken]
+    refuse(options, {name: f"does not work with {what}{INSTEAD.get(name, '')}" for name in others})
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
