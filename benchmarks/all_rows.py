@@ -34,7 +34,7 @@ def run(problem: Problem, solver: Any, far: bool) -> list[str]:
         result = solve(problem, solver, tol=gap, epochs=MOST_ITERATIONS, start=result)
         if result.status is not Status.converged:
             break
-        steps = f" ({result.run.newton_steps})" if isinstance(solver, ALM) else ""
+        steps = f" ({result.run.method.newton_steps})" if isinstance(solver, ALM) else ""
         found[gap] = f"{result.run.monitor().iteration}{steps}, {time.perf_counter() - begin:.2g} s"
     return list(found.values())
 

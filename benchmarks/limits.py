@@ -62,7 +62,7 @@ def text() -> str:
     row = solve(problem, AdaSADMM(eta=1.0), epochs=3).trace["seconds"][-1] / (3 * problem.n)
     batch = solve(problem, ADMM(), tol=0.0, epochs=100).trace["seconds"][-1] / 100
     newton = solve(problem, ALM(), tol=1e-6)
-    step = newton.trace["seconds"][-1] / newton.run.newton_steps
+    step = newton.trace["seconds"][-1] / newton.run.method.newton_steps
     lines = []
     for label, (size, work), took in (
         ("a row of Ada-SADMM, diagonal", needs_of_a_row(problem), row),

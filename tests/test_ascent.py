@@ -22,7 +22,7 @@ from adasadmm import (
 )
 from adasadmm.certificates import ascent, duality
 from adasadmm.solvers import Iterations
-from adasadmm.solvers.alm.alm import dual_start
+from adasadmm.solvers.alm import starts
 
 pytestmark = pytest.mark.kernels
 
@@ -139,7 +139,7 @@ def test_the_certificate_is_true_with_many_rows():
 
 @pytest.mark.parametrize("n", [1, 16, 17, 1000])
 def test_the_first_round_visits_each_row_once(n):
-    order = dual_start._shuffled(n)
+    order = starts._shuffled(n)
     assert np.array_equal(np.sort(order), np.arange(n))
     assert n < 20 or not np.array_equal(order, np.arange(n))
 
@@ -152,7 +152,7 @@ def test_dual_ascent_along_a_path_proves_the_optimum_of_each_strength(loss, inte
     of = problem(1, loss, n=600, intercept=intercept, sparse=True)
     alphas = np.geomspace(0.02, 1e-4, 12)
     found, again = (path(of, alphas, solver=ALM(), tol=1e-3) for _ in range(2))
-    assert sum(result.run.ascending for result in found) >= 3
+    assert sum(result.run.method.ascending for result in found) >= 3
     for alpha, result, same in zip(alphas, found, again, strict=True):
         best = solve(of.with_penalty(L1(alpha)), IPM(), tol=1e-9).certificate
         proved = result.certificate

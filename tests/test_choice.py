@@ -39,7 +39,7 @@ from adasadmm._solve.attempts import WINDOW, _stalls
 from adasadmm._solve.null_model import null_model, null_unless_better
 from adasadmm.auto import choices
 from adasadmm.registry import Tuning
-from adasadmm.solvers.alm.alm import AugmentedLagrangianRun
+from adasadmm.solvers.alm.alm import AugmentedLagrangianMethod
 
 RNG = np.random.default_rng(0)
 
@@ -136,8 +136,8 @@ def test_another_method_follows_one_that_misses_tol(monkeypatch):
 
 def counted(monkeypatch):
     """The iterations of ALM, as a list with an entry for each."""
-    seen, advance = [], AugmentedLagrangianRun.advance
-    monkeypatch.setattr(AugmentedLagrangianRun, "advance", lambda run, work: (seen.append(1), advance(run, work)))
+    seen, advance = [], AugmentedLagrangianMethod.advance
+    monkeypatch.setattr(AugmentedLagrangianMethod, "advance", lambda method: (seen.append(1), advance(method)))
     return seen
 
 

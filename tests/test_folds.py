@@ -48,7 +48,7 @@ def test_a_fold_reaches_its_own_optimum_from_the_solution_for_all_rows(loss, alp
     fold = problem(X[rows], y[rows], loss, alpha)
     before = of_all[1].run.state()
     start = MoreRows(lambda alpha: of_all[1], rows).start(fold, ALM(), alpha)
-    if of_all[1].run.ascending:
+    if of_all[1].run.method.ascending:
         assert start is None
         return
     found, best = solve(fold, ALM(), start=start, tol=1e-4), solve(fold, IPM(), tol=1e-10).certificate

@@ -284,7 +284,7 @@ def test_a_column_of_zeros_without_ridge_does_no_harm_in_any_unit(loss, scale):
     one, other = (solve(unobserved(loss, s), ALM(), tol=1e-7) for s in (1.0, scale))
     assert other.certificate.relative_gap <= 1e-7
     assert other.certificate.primal == pytest.approx(one.certificate.primal, rel=2e-7)
-    assert other.run.newton_steps == one.run.newton_steps
+    assert other.run.method.newton_steps == one.run.method.newton_steps
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])

@@ -25,8 +25,9 @@ from adasadmm import (
     graphs,
     solve,
 )
+from adasadmm.linalg.line_search import step_length
 from adasadmm.linalg.sparse_systems import ConjugateGradients
-from adasadmm.solvers.alm import newton
+from adasadmm.solvers.alm import row_terms
 
 pytestmark = pytest.mark.kernels
 
@@ -45,7 +46,7 @@ def problem(loss=LOSSES[0], n=120, d=12, scale=1.0, sparse=False, seed=0, **sett
 
 
 def state_of(result):
-    return result.w, result.v, result.theta, result.run.u, result.trace["objective"]
+    return result.w, result.v, result.theta, result.run.method.u, result.trace["objective"]
 
 
 @pytest.mark.parametrize("loss", LOSSES, **ids)
@@ -107,14 +108,14 @@ def test_a_sample_that_is_too_easy_or_ends_in_overflow_does_no_harm(limits):
     y[[5, 2001]] = 1.0
     parts = {"loss": Hinge(), "penalty": L1(1e-4), "A": graphs.incidence(graphs.chain(4)), "gamma": 1e-5}
     rare = solve(Problem(np.c_[X, np.ones(4000)], y, **{**parts, "A": np.eye(3, 5) - np.eye(3, 5, 1)}), ALM())
-    assert rare.status is Status.converged and rare.run.newton_steps <= 40
+    assert rare.status is Status.converged and rare.run.method.newton_steps <= 40
     with pytest.warns(ConvergenceWarning, match="the run diverged"):
         assert solve(Problem(1e160 * X, np.sign(X[:, 0]), **parts), ALM()).status is Status.diverged
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_rows_that_keep_their_slopes_are_left_out_and_change_nothing(monkeypatch, limits, sparse):
-    case, sizes, near = problem(n=2000, sparse=sparse, gamma=1e-4), [], newton.RowTerms.near
+    case, sizes, near = problem(n=2000, sparse=sparse, gamma=1e-4), [], row_terms.RowTerms.near
 
     def watched(self, step, pull):
         found = near(self, step, pull)
@@ -122,7 +123,7 @@ def test_rows_that_keep_their_slopes_are_left_out_and_change_nothing(monkeypatch
         assert found.pull(found.slopes()) == pytest.approx(pull, abs=1e-9 * case.n)
         return found
 
-    monkeypatch.setattr(newton.RowTerms, "near", watched)
+    monkeypatch.setattr(row_terms.RowTerms, "near", watched)
     with_few = solve(case, ALM(), tol=1e-9)
     assert min(sizes) < 0.2 * case.n
     limits(share_of_rows_near_a_kink=0.0)
@@ -136,19 +137,19 @@ def test_dual_ascent_is_a_start(limits, gamma, sparse):
     limits(features_of_a_dual_start=0)
     case = problem(n=400, gamma=gamma, sparse=sparse)
     rough, exact = solve(case, ALM(), tol=1e-2), solve(case, ALM(), tol=1e-9)
-    assert rough.run.ascending and rough.run.newton_steps == 0
+    assert rough.run.method.ascending and rough.run.method.newton_steps == 0
     assert rough.certificate.dual <= exact.certificate.primal <= rough.certificate.primal
     assert rough.certificate.relative_gap <= 1e-2 and exact.certificate.relative_gap <= 1e-9
     limits(reach_of_a_dual_start=0.0)
     without = solve(case, ALM(), tol=1e-9)
-    assert without.run.newton_steps > exact.run.newton_steps
+    assert without.run.method.newton_steps > exact.run.method.newton_steps
     assert without.certificate.primal == pytest.approx(exact.certificate.primal, rel=2e-9)
 
 
 def test_a_start_that_is_no_use_is_dropped(limits):
     limits(features_of_a_dual_start=0, reach_of_a_dual_start=np.inf)
     result = solve(problem(gamma=1e-9), ALM(), tol=1e-8)
-    assert result.status is Status.converged and not result.run.ascending
+    assert result.status is Status.converged and not result.run.method.ascending
 
 
 def test_a_loss_whose_curvature_has_no_bound_is_smooth_all_the_same():
@@ -157,7 +158,7 @@ def test_a_loss_whose_curvature_has_no_bound_is_smooth_all_the_same():
     y = rng.poisson(np.exp(0.1 * X[:, 0])).astype(float)
     case = Problem(X, y, loss=Poisson(), penalty=L1(1e-2), A=np.eye(3, 4) - np.eye(3, 4, 1), gamma=1.0)
     result = solve(case, ALM(), tol=1e-6)
-    assert result.status is Status.converged and result.run.newton_steps > 0
+    assert result.status is Status.converged and result.run.method.newton_steps > 0
 
 
 def test_counts_of_any_size():
@@ -174,7 +175,7 @@ def test_counts_of_any_size():
 def test_the_unit_of_the_features_does_not_matter(scale):
     one, other = solve(problem(), ALM(), tol=1e-6), solve(problem(scale=scale), ALM(), tol=1e-6)
     assert scale * other.w == pytest.approx(one.w, rel=1e-6, abs=1e-9)
-    assert other.run.newton_steps == one.run.newton_steps
+    assert other.run.method.newton_steps == one.run.method.newton_steps
 
 
 def test_a_run_in_two_parts_has_the_same_bits():
@@ -245,4 +246,4 @@ def test_random_problems_of_all_sizes_and_scales_end_with_a_proof(seed):
 
 
 def test_no_step_along_a_direction_that_does_not_fall():
-    assert newton.step_length(lambda length: 1e-71, 1e-71) == 0.0
+    assert step_length(lambda length: 1e-71, 1e-71) == 0.0

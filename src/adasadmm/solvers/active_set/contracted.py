@@ -18,10 +18,10 @@ from ..._core.jit import compiled, unwrapped
 from ...certificates import certify, duality
 from ...certificates.trace import Certificate, Result, Status, Trace
 from ...linalg.joined import joined
+from ...linalg.line_search import step_length
 from ...penalties import L1
 from ...problem import Problem
 from ...rows.last_products import UpdatedProduct
-from ..alm.newton import step_length
 from ..base import Point, beyond, times_farther
 from .cluster_gram import ClusterGram, cluster_gram
 from .forces import Forces, Graph, forces_on, graph_of

@@ -21,7 +21,7 @@ from ..._core.jit import compiled
 from ...problem import Problem
 from ...rows import products
 from .. import ALM, ProximalNewton, Solver, fits
-from ..alm.newton import Envelopes, RowTerms
+from ..alm.row_terms import Envelopes, RowTerms
 from ..base import beyond, times_farther
 from ..units import measured
 
@@ -205,7 +205,7 @@ class Kinked:
 
     def _terms(self, problem: Problem, z: np.ndarray) -> RowTerms:
         X, y, c = problem.rows
-        return RowTerms(X, Envelopes(problem.loss, y, c, z, self.s / self.beta, self.beta), np.empty(problem.n))
+        return RowTerms(X, Envelopes(problem.loss, y, c, z, self.s / self.beta, self.beta))
 
     def levels(self, problem: Problem, z: np.ndarray, slopes: np.ndarray) -> tuple[float, float]:
         return loss_and_row_gap(problem.loss, z, slopes, *problem.rows[1:])

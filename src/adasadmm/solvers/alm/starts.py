@@ -19,7 +19,7 @@ from ...certificates.primal import Primal, feasible_point
 from ...problem import Problem
 from ...rows import matrices, products
 from ..units import FIRST_BETA_Z, Units
-from .newton import REACH
+from .row_terms import REACH
 
 __all__ = ["Moved", "advance", "best_between", "few_move", "first", "is_cheap", "predicted"]
 
