@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import losses
 from .._core.jit import is_registered
+from ..linalg.line_search import halved
 from ..problem import Problem
 from ..rows import products, selections
 from ..rows.matrices import Repeated
@@ -18,7 +19,7 @@ from .domains import ROUNDING
 
 __all__ = ["slopes_in_balance"]
 
-STEPS, HALVINGS = 50, 30
+STEPS = 50
 WEAK = 1e-12  # the ridge of Newton's matrix, relative to its diagonal: a softmax has directions without curvature
 MOST_FREE = 2000  # coordinates of a dense matrix
 
@@ -65,12 +66,12 @@ def _step(matrix: np.ndarray, missing: np.ndarray) -> np.ndarray:
 
 
 def _length(problem: Problem, z: np.ndarray, along: np.ndarray, gain: float, slope: float) -> float:
-    """The longest of the steps 1, 1/2, 1/4, ... that lowers the loss minus what theta gains, up to rounding."""
+    """The longest step that lowers the loss minus what theta gains, up to rounding."""
     _, y, c = problem.rows
-    before, length = losses.mean_value(problem.loss, z, y, c), 1.0
-    for _ in range(HALVINGS):
+    before = losses.mean_value(problem.loss, z, y, c)
+
+    def falls(length: float) -> bool:
         after = losses.mean_value(problem.loss, z + length * along, y, c) - length * gain
-        if after <= before + 1e-4 * length * slope + 1e-15 * abs(before):
-            return length
-        length *= 0.5
-    return 0.0
+        return bool(after <= before + 1e-4 * length * slope + 1e-15 * abs(before))
+
+    return halved(falls)

@@ -59,10 +59,10 @@ def _between(
     return low or length
 
 
-def halved(accepts: Callable[[float], bool], longest: float = 1.0) -> float:
+def halved(accepts: Callable[[float], bool], longest: float = 1.0, halvings: int = HALVINGS) -> float:
     """The first of the lengths ``longest``, its half, its quarter, ... that is accepted; 0 if none is."""
     length = longest
-    for _ in range(HALVINGS):
+    for _ in range(halvings):
         if accepts(length):
             return length
         length *= 0.5

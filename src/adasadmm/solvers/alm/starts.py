@@ -7,6 +7,7 @@ With few features Newton's method is as fast from the start, and compiles nothin
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..._core.jit import is_registered
 from ...certificates import ascent, duality
 from ...certificates.ascent import Ascent
 from ...certificates.primal import Primal, feasible_point
+from ...linalg.line_search import halved
 from ...problem import Problem
 from ...rows import matrices, products
 from ..units import FIRST_BETA_Z, Units
@@ -29,7 +31,7 @@ FIRST_STEP = 0.05  # of the mean absolute prediction: how far a round after the 
 TOGETHER = 16  # rows that a round over all rows visits one after the other, as they lie in memory
 MOST_REACH = 30.0  # of a row's slope, in units of the range of the loss
 PREDICTED = 0.25  # relative gap up to which ascent is faster than Newton's method
-PARTS = (1.0, 0.5, 0.25, 0.125, 0.06, 0.03)  # of the way from the best point so far to another one
+PARTS = 6  # of the way from the best point so far to another one: all, a half, a quarter, ...
 LEAST_FEATURES = 300  # below this many a Newton step costs about as much as a pass of ascent
 MOST_COPIED = 2**23  # entries of X, since rows are copied
 TRIAL, FEW = 8, 0.3  # an eighth of the rows is visited to see whether few of them move
@@ -113,16 +115,15 @@ def best_between(problem: Problem, w: np.ndarray, moved: Moved) -> Primal:
 
     The latter minimises the Lagrangian for a dual point that is not yet the best one, and may be far from the solution.
     """
-    Xw, found = problem.predictions(w), None
-    for part in PARTS:
-        point = w + part * (moved.w - w)
-        problem.last_products.remember(point, Xw + part * (moved.Xw - Xw))
-        tried = feasible_point(problem, point, problem.times_A(point) - problem.b)
-        if found is not None and not tried.value < found.value:
-            break  # the objective is convex
-        found = tried
-    assert found is not None
-    return found
+    Xw = problem.predictions(w)
+
+    @functools.cache
+    def at(length: float) -> Primal:
+        point = w + length * (moved.w - w)
+        problem.last_products.remember(point, Xw + length * (moved.Xw - Xw))
+        return feasible_point(problem, point, problem.times_A(point) - problem.b)
+
+    return at(halved(lambda length: not at(0.5 * length).value < at(length).value, halvings=PARTS))
 
 
 def _shuffled(n: int) -> np.ndarray:

@@ -24,6 +24,7 @@ from ...rows.last_products import frozen
 from ...rows.matrices import WithIntercept
 from ..base import Point
 from .exact import ExactMethod
+from .newton import ModelMinimum, newton
 from .nodes import (
     Nodes,
     is_piecewise,
@@ -31,16 +32,11 @@ from .nodes import (
     nodes_of,
     pieces_of,
     quadratic,
-    search,
-    second_order,
-    value_of_nodes,
     why_no_derivatives,
 )
 
 __all__ = ["Chain", "ChainMethod", "chain_of", "why_no_chain"]
 
-MOST_STEPS = 100  # of Newton's method
-CONVERGED = 1e-15  # relative descent at which Newton's method ends
 PIECES = "pieces of the chain"  # for each strength of a path, in `Problem.of_coordinates`
 SEARCHES = 80  # of the intercept
 ROUNDING = 1e-14
@@ -97,6 +93,16 @@ class Chain:
         if not self.paths.natural:
             h, t = h[self.paths.order], t[self.paths.order]
         return self.in_problem(*fused_chain(h, t, self.edges))
+
+    def variation(self, w: np.ndarray) -> float:
+        """The penalty at a w in the order of the walk."""
+        return float(self.edges @ np.abs(np.diff(w)))
+
+    def minimised(self, w: np.ndarray, g: np.ndarray, h: np.ndarray, t: np.ndarray) -> ModelMinimum:
+        """As `newton` asks, in the order of the walk."""
+        end, multipliers = fused_chain(h, t, self.edges)
+        step, falls = end - w, np.abs(np.diff(w)) - np.abs(np.diff(end))
+        return ModelMinimum(end, multipliers, float(self.edges @ falls - step @ (g + 0.5 * h * step)))
 
     def in_problem(self, w: np.ndarray, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """w and theta in the order of the problem, from w and the multipliers of the edges in that of the walk."""
@@ -157,7 +163,7 @@ class ChainMethod(ExactMethod):
             pieces = pieces_of(self.nodes, shift)
             w = fused_pieces(pieces, edges)
             return w, pieces_multipliers(pieces, edges, w)
-        return newton(self.nodes, shift, edges, start)
+        return newton(self.nodes, shift, start, self.chain.variation, self.chain.minimised)
 
     def _quadratic(self, shift: float) -> tuple[Any, np.ndarray, Any]:
         """The squared losses as ``h_i (w_i - t_i)^2 / 2``, and the weights of the edges.
@@ -186,43 +192,6 @@ def _is_redundant(nodes: Nodes) -> bool:
     """Whether an intercept changes nothing: a constant can as well be added to w."""
     used = nodes.x[nodes.rate > 0.0]
     return not nodes.gamma.any() and bool((used == used[0]).all()) and used[0] != 0.0
-
-
-# --- smooth losses ---------------------------------------------------------------------------------------------------
-
-
-def newton(nodes: Nodes, shift: float, edges: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The minimiser for smooth losses by a proximal Newton method, and the multipliers of the edges."""
-    w = start.copy()
-
-    def value_at(w: np.ndarray) -> float:
-        return value_of_nodes(nodes, shift, w) + float(edges @ np.abs(np.diff(w)))
-
-    value = value_at(w)
-    if not math.isfinite(value):
-        w[:] = 0.0
-        value = value_at(w)
-    for _ in range(MOST_STEPS):
-        g, h, t = second_order(nodes, shift, w)
-        following, multipliers = fused_chain(h, t, edges)
-        descent = chain_descent(g, h, edges, w, following)
-        if descent <= CONVERGED * abs(value):
-            return (following if value_at(following) <= value else w), multipliers
-        step = search(value_at, w, following, value, descent)
-        if step is None:
-            return w, multipliers
-        trial, found, length = step
-        if length < 1.0 and found >= value - ROUNDING * abs(value):  # rounding hides what a full step gains
-            full = value_at(following)
-            return following if full <= value + ROUNDING * abs(value) else trial, multipliers
-        w, value = trial, found
-    return w, multipliers
-
-
-def chain_descent(g: np.ndarray, h: np.ndarray, edges: np.ndarray, w: np.ndarray, following: np.ndarray) -> float:
-    """How far the model of the objective falls from w to the following point."""
-    step = following - w
-    return float(edges @ (np.abs(np.diff(w)) - np.abs(np.diff(following))) - step @ (g + 0.5 * h * step))
 
 
 # --- the intercept ---------------------------------------------------------------------------------------------------

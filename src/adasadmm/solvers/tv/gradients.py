@@ -20,13 +20,12 @@ from .ascent import Ascent, fused_clusters, model_value
 from .edges import edges_of
 from .exact import ExactMethod
 from .lattice import lattice_of
+from .newton import ModelMinimum, newton
 from .nodes import (
     has_missing,
     is_piecewise,
     nodes_of,
     quadratic,
-    search,
-    second_order,
     value_of_nodes,
     why_no_derivatives,
 )
@@ -96,7 +95,8 @@ class GradientMethod(ExactMethod):
         if self.is_squared:
             self._reach_next_goal()
         else:
-            self._newton_step()
+            w, variation = self._coefficients, self.graph.variation
+            w[:], _ = newton(self.nodes, self.shift, w, variation, self._model_minimum, most_steps=1)
         self.theta[:] = self.graph.multipliers(self.inner.forces)
 
     def _round(self) -> tuple[np.ndarray, float]:
@@ -121,13 +121,12 @@ class GradientMethod(ExactMethod):
             if value - self.dual[0] <= goal * (value + constant):
                 return
 
-    def _newton_step(self) -> None:
-        """Minimise the second-order model, then search along the line to its minimiser."""
-        w = self._coefficients
-        _, self.h, self.t = second_order(self.nodes, self.shift, w)
-        self.inner.set(self.h, self.t)
+    def _model_minimum(self, w: np.ndarray, g: np.ndarray, h: np.ndarray, t: np.ndarray) -> ModelMinimum:
+        """As `newton` asks, until the gap of the model is a part of what the step gains."""
+        self.h, self.t = h, t
+        self.inner.set(h, t)
         self.dual[0] = -math.inf
-        best, before = w, model_value(self.graph, self.h, self.t, w)
+        best, before = w, model_value(self.graph, h, t, w)
         value = before
         for _ in range(MOST_ROUNDS):
             candidate, found = self._round()
@@ -135,9 +134,7 @@ class GradientMethod(ExactMethod):
                 best, value = candidate, found
             if value - self.dual[0] <= max(INNER * (before - value), ROUNDING * abs(before)):
                 break
-        if value < before:
-            step = search(self._value_at, w, best, self._value_at(w), before - value)
-            w[:] = w if step is None else step[0]
+        return ModelMinimum(best, self.inner.forces, before - value)
 
     def _value_at(self, w: np.ndarray) -> float:
         """The objective."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,15 +23,12 @@ __all__ = [
     "nodes_of",
     "pieces_of",
     "quadratic",
-    "search",
     "second_order",
     "value_of_nodes",
     "why_no_derivatives",
     "why_not",
 ]
 
-DESCENT = 1e-4  # the part of the model's descent that a step must achieve
-HALVINGS = 40  # of one step
 NO_KNOT = math.inf, 0.0, 0.0  # its place, and what it adds to a line
 
 
@@ -118,24 +114,6 @@ def value_of_nodes(nodes: Nodes, shift: float, w: np.ndarray) -> float:
     """The losses and the ridge at w."""
     of_losses = len(w) * losses.mean_value(nodes.loss, nodes.x * w + shift, nodes.y, nodes.rate)
     return float(of_losses + 0.5 * (nodes.gamma * w) @ w)
-
-
-def search(
-    value_at: Callable[[np.ndarray], float], w: np.ndarray, end: np.ndarray, value: float, descent: float
-) -> tuple[np.ndarray, float, float] | None:
-    """The first point on the way back from ``end`` to w at which the objective falls enough from its value at w.
-
-    Also the objective there, and the length of the step; None if it falls no further than rounding. ``descent`` is how
-    far the model falls from w to the end.
-    """
-    length = 1.0
-    for _ in range(HALVINGS):
-        trial = end if length == 1.0 else w + length * (end - w)
-        found = value_at(trial)
-        if found <= value - DESCENT * length * descent:
-            return trial, found, length
-        length *= 0.5
-    return None
 
 
 def is_piecewise(loss: Any, y: np.ndarray) -> bool:
