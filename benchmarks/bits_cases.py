@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import dask.array
 import dask.distributed
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import pyarrow.feather
@@ -28,7 +29,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import dump_svmlight_file
 
 import adasadmm as ad
-from adasadmm import graphs, sources
+from adasadmm import graphs, sources, terms
 
 # --- the cases, one on a line, or several with semicolons between them -----------------------------------------------
 
@@ -128,6 +129,33 @@ resumed(AdaSADMM(), SOURCES["svmlight"], epochs=4); resumed(ADMM(), SOURCES["svm
 resumed(AdaSADMM(), spread, epochs=4); kept(AdaSADMM(), AdaSADMM(eta=0.5)); kept(AdaSADMM(), AdaSADMM())
 kept_fit(solver="ada-diag", max_iter=2)
 
+of_terms(ordered("u"), nominal("kind"), linear(["x0", "hole"], missing="indicator")); of_terms(ordered("x0", bins=7))
+of_terms(ordered("x1", bins=5, binning="width", monotone="increasing"), ordered("u", cyclic=True, base=2, name="v"))
+of_terms(ordered("hole", bins=[-1, 0, 1], missing="level", penalty="l2"), nominal("u", penalty="l2", strength=2.0))
+of_terms(ordered("kind", levels=["c", "b", "a"]), group(["x0", "x1", "x2"]), linear("x3", penalty="none"))
+of_terms(nominal("word", min_count=30, missing="level"), nominal("u"), interaction("u", "word", strength=0.5))
+of_terms(nominal("word", missing="ignore", unknown="base"), linear("flag", weights=[("flag", None, 2.0)]))
+of_terms(spatial("u", edges=[(0, 1), (1, 2), (2, 6), (5, 4)]), linear("x1", penalty="l2")); of_terms(nominal("kind"))
+of_terms(spatial("u", edges="places.csv", missing="level", unknown="ignore"), linear("hole", missing="ignore"))
+of_terms(interaction("u", "kind"), spatial("u", coordinates=("x0", "x1"), neighbours=2), ordered("kind"))
+of_terms(spatial("u", coordinates=("x0", "x1"), unknown="nearest"), ordered("x2", bins=3), strange=9)
+of_terms(ordered("u", unknown="nearest"), strange=9); of_terms(nominal("u", unknown="ignore"), strange=9)
+of_terms(nominal("u"), strange=9); of_terms(ordered("u"), weights=None, fit_intercept=False, refit="clusters")
+of_terms(ordered("x0", bins=9), nominal("kind"), group(["x1", "x2"]), weights="adaptive", l2=0.01)
+of_terms(ordered("u", weights=[(k, k + 1, k + 1.0) for k in range(5)])); of_terms(ordered("u", weights=[(0, 3, 1.0)]))
+of_terms(ordered("u"), linear(["x0", "x1"]), "Classifier", y=CLASSES); of_terms(nominal("kind"), "Classifier", y=WORDS)
+of_terms(ordered("u"), nominal("kind"), "RegressorCV", alphas=4, cv=3, rule="1se")
+of_terms(ordered("u"), linear("x0"), "ClassifierCV", y=WORDS, alphas=4, selection="bic", weights="adaptive")
+of_terms(ordered("x0", bins=7), nominal("word", missing="level"), linear("x1"), rows="parquet", y=COUNTS)
+of_terms(ordered("x0", bins=7), nominal("word", missing="level"), linear("x1"), loss="poisson", y=COUNTS)
+of_terms(ordered("u"), interaction("u", "kind"), nominal("kind"), rows="csv", solver="alm"); of_terms(linear("x0"))
+of_terms(ordered("x0", bins=7), nominal("kind"), rows="csv", solver="ada-diag", max_iter=2, random_state=0)
+of_terms(ordered("none")); of_terms(ordered("word")); of_terms(linear("kind")); of_terms(nominal("kind", base="z"))
+of_terms(nominal("word", unknown="nearest")); of_terms(spatial("u", edges="none.csv")); of_terms(interaction("u", "x0"))
+of_terms(spatial("kind", edges=[(1, 2)])); of_terms(ordered("kind", levels=["a", "b"])); of_terms(linear("hole"))
+of_terms(spatial("u", coordinates=("hole", "kind"))); of_terms(nominal("u"), nominal("u")); of_terms("u"); of_terms()
+of_terms(ordered("u", bins=3.5)); of_terms(group("x0", name="g"), ordered("u", name="u2"), weight=WEIGHTS)
+
 commands(FIT, PREDICT); commands(FIT + "--json --scale --valid ../rows.csv")
 commands(FIT + "--json --epochs 3 --loss logistic"); commands("graph ../rows.csv --edges 6 --out e.csv")
 commands("fit ../rows.parquet --target x0 --drop label,weight --loss squared --solver admm --graph knn --model m.skops")
@@ -169,6 +197,16 @@ SAMPLES = RNG.integers(240, size=333)
 SPARSE, SINGLE = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0)), np.asfortranarray(X, dtype=np.float32)
 NAMES = [f"x{j}" for j in range(8)]
 FRAME = pd.DataFrame(X, columns=NAMES)
+DRAWN = np.random.default_rng(5)  # factors, a flag, and a column with holes
+TABLE = FRAME.assign(
+    u=DRAWN.integers(0, 6, 240),
+    word=np.where(
+        DRAWN.random(240) < 0.1, None, DRAWN.choice(["one", "two", "three", "four"], 240, p=[0.5, 0.3, 0.1, 0.1])
+    ),
+    kind=pd.Categorical(DRAWN.choice(list("bca"), 240), ["b", "c", "a", "d"]),
+    flag=DRAWN.random(240) < 0.3,
+    hole=np.where(DRAWN.random(240) < 0.2, np.nan, X[:, 4]),
+)
 CHAIN, GRID, STAR = graphs.chain(120), graphs.grid(8, 15), np.array([[0, j] for j in range(1, 120)])
 EDGES = np.concatenate([graphs.chain(8), [[0, 2], [1, 5], [3, 7]]])
 RAMP = np.linspace(0.0, 0.5, len(EDGES))
@@ -227,6 +265,7 @@ def write_files() -> None:
     signs = text.replace("yes", "1").replace("no", "-1")
     texts = {"rows.csv": text, "signs.csv": signs, "bad.csv": signs.replace("\n0.", "\noh0.", 3)}
     texts["edges.csv"] = "\n".join(["from,to", *(f"{i},{j}" for i, j in EDGES), ""])
+    texts["places.csv"] = "one,other\n0,1\n1, 2\n2,7\n3,4\n4,5\n"
     for name, content in texts.items():
         Path(name).write_text(content)
     Path("signs.csv.gz").write_bytes(gzip.compress(signs.encode()))
@@ -306,6 +345,28 @@ def fit(kind: Any = "Classifier", *, rows: Any = X, y: Any = None, weight: Any =
     return one.fit(rows, y, weight)
 
 
+def of_terms(
+    *listed: Any, rows: str = "", y: Any = NUMBERS, weight: Any = None, strange: int = 0, **settings: Any
+) -> dict[str, Any]:
+    """A model of terms: its structure, coefficients, texts and predictions, also of a level that no row has."""
+    kind = listed[-1] if listed and str(listed[-1]).startswith(("Reg", "Cl")) else "Regressor"
+    own = [term for term in listed if term is not kind]
+    settings = ({} if "CV" in kind else {"alpha": 0.02}) | settings
+    one, given = getattr(ad, f"Terms{kind}")(own, **settings), (TABLE, y, weight)
+    if rows:
+        whole = TABLE.assign(y=y)
+        whole.to_csv("terms.csv", index=False) if rows == "csv" else whole.to_parquet(
+            "terms.parquet", row_group_size=90
+        )
+        given = (sources.tables(f"terms.{rows}", target="y", block_rows=70),)
+    one.fit(*given)
+    new = TABLE.assign(u=TABLE["u"] + strange * (np.arange(240) == 7))
+    found = {name: value for name, value in vars(one).items() if name.endswith("_")}
+    found |= {"levels": one.levels_, "groups": one.groups_, "names": one.get_feature_names_out()}
+    found |= {"table": {name: column.to_numpy() for name, column in nw.from_native(one.coef_table()).to_dict().items()}}
+    return found | {"predict": one.predict(new), "text summary": one.summary(), "text repr": repr(one)}
+
+
 def twice(one: Any) -> Any:
     return [one.coef_.copy(), one.set_params(alpha=0.001).fit(X, WORDS)]
 
@@ -382,12 +443,12 @@ def commands(*lines: str) -> dict[str, Any]:
 
 
 class Public(dict):
-    """The public names of the package, for the cases."""
+    """The public names of the package and the kinds of terms, for the cases."""
 
     def __missing__(self, name: str) -> Any:
-        if name not in ad.__all__:
+        if name not in ad.__all__ + terms.__all__:
             raise KeyError(name)
-        return getattr(ad, name)
+        return getattr(ad if name in ad.__all__ else terms, name)
 
 
 def table() -> dict[str, Callable[[], Any]]:

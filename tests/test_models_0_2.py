@@ -1,4 +1,4 @@
-"""Models that version 0.2.0 saved with solvers that have another name now still load, and can be fitted again."""
+"""Models that version 0.2.0 saved, with classes that have other names or modules now, load and can be fitted again."""
 
 import pathlib
 import zipfile
@@ -39,3 +39,23 @@ def test_the_state_of_rda_admm_is_refused_with_a_sentence(tmp_path):
             old.writestr(name, content)
     with pytest.raises(ModelError, match=r"partial_fit of RDASADMM as version 0\.2 saved it.*: fit it again"):
         load_model(tmp_path / "old.skops")
+
+
+def test_a_model_of_terms_of_0_2_is_whole(tmp_path):
+    """Its table of coefficients, predictions of known and of unknown levels, and another fit."""
+    pd = pytest.importorskip("pandas", reason="the table is a frame of pandas")
+    k = np.arange(120)
+    table = pd.DataFrame({"age": 20 + k % 50, "brand": np.array(list("abcb"))[k % 4], "town": k % 6})
+    table["east"], table["north"], table["size"] = table["town"] % 3 + 0.0, table["town"] // 3 + 0.0, np.sin(k)
+    table["weight"], table["height"] = np.cos(k), np.where(k % 10 == 3, np.nan, np.sqrt(k))
+    y = 1.0 * (table["age"] > 40) + (table["brand"] == "c") * (table["town"] < 3) + table["size"]
+    model = load_model(FOLDER / "terms.skops")
+    before, coefficients = model.predict(table), model.coef_table()
+    assert before[table["age"] > 40].mean() > before[table["age"] <= 40].mean() + 0.5
+    new = table.iloc[:1].assign(town=99, east=2.0, north=1.0)
+    assert model.predict(new) == model.predict(table.iloc[:1].assign(town=5))
+    assert "town (spatial): 6 levels in" in model.summary()
+    save_model(model, tmp_path / "again.skops")
+    assert load_model(tmp_path / "again.skops").coef_table().equals(coefficients)
+    np.testing.assert_allclose(model.fit(table, y).predict(table), before, atol=1e-3)
+    assert model.coef_table()[["term", "level", "rows"]].equals(coefficients[["term", "level", "rows"]])

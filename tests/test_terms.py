@@ -347,7 +347,7 @@ def test_a_file_of_edges_is_read_once_per_fit_and_as_utf_8(tmp_path, monkeypatch
             opened.append(settings["encoding"])
         return open(file, *arguments, **settings)
 
-    monkeypatch.setattr("adasadmm.terms._edges.open", spy, raising=False)
+    monkeypatch.setattr("adasadmm.terms.factor_terms.open", spy, raising=False)
     TermsRegressor([terms.spatial("town", edges=path)], alpha=0.01).fit(rows, rows["y"])
     assert opened == ["utf-8-sig"]
     path.write_bytes(b"one,other\nN\xeemes,Orl\xe9ans\n")

@@ -9,8 +9,8 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 import pandas as pd
 
 from adasadmm import ALM, TermsClassifier, TermsRegressor, TermsRegressorCV, sources, terms
-from adasadmm.terms._design import Design
-from adasadmm.terms._standard import noise_of_edges
+from adasadmm.terms.design import Design
+from adasadmm.terms.factor import noise_of_edges
 
 TERMS = [
     terms.ordered("age", bins=6),

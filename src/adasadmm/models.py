@@ -11,8 +11,6 @@ import functools
 import importlib
 import io
 import json
-import math
-import operator
 import os
 import pkgutil
 import zipfile
@@ -29,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._core.files import MOST_EXPANSION, check_arrays, most_unpacked, write_whole
-from ._core.states import ModelError, is_graph, is_indices, is_numbers
+from ._core.states import ModelError, is_graph, is_numbers
 from .certificates.trace import Result, Trace
 from .estimators._base import LinearModel
 from .estimators._partial import RUNS, check_stream
@@ -38,9 +36,6 @@ from .estimators._terms import TermsModel
 from .graphs import LatentGroups
 from .penalties import GroupL2
 from .solvers import Run
-from .terms._factors import Factor
-from .terms._levels import Levels
-from .terms._numbers import Numbers
 
 __all__ = ["ModelError", "load_model", "save_model"]
 
@@ -270,39 +265,8 @@ def _is_consistent(model: LinearModel) -> bool:
         all(is_numbers(part, shape) for pair in pairs for part, shape in zip(pair, shapes, strict=True))
         and (path is None or is_numbers(path, (*np.shape(path)[:-1], features)))
         and isinstance(getattr(model, "_latent", None), LatentGroups | None)
-        and (not isinstance(model, TermsModel) or all(map(_is_block, model._design.blocks)))
+        and (not isinstance(model, TermsModel) or all(block.is_consistent() for block in model._design.blocks))
         and is_graph(getattr(model, "graph_", None), getattr(model, "graph_weights_", None), features)
-    )
-
-
-def _is_block(block: Factor | Numbers) -> bool:
-    """Whether the columns of a term are numbered through, and its levels, edges and numbers belong together."""
-    if isinstance(block, Numbers):
-        known = set(range(len(block.columns)))
-        return (
-            set(block.indicated) <= known
-            and is_numbers(block.mean, (block.width,))
-            and is_numbers(block.scale, (block.width,))
-            and bool((block.scale > 0.0).all())
-        )
-    levels, width = len(block.levels), block.width
-    return (
-        math.prod(len(part) for part in block.parts) == levels
-        and all(map(_is_coder, block.parts))
-        and is_indices(block.place, (levels,), width, least=-1)
-        and np.array_equal(np.sort(block.place[block.place >= 0]), np.arange(width))
-        and is_graph(block.edges, block.weights, levels)
-        and all(np.shape(count) == (levels,) and np.isfinite(count).all() for count in block.counts)
-    )
-
-
-def _is_coder(levels: Levels) -> bool:
-    """Whether each value has one of the levels."""
-    count, cuts, places = len(levels), levels.cuts, levels.places
-    return (
-        0 <= operator.index(levels.base) < count
-        and (cuts is None or (is_numbers(cuts, (np.size(cuts),)) and np.size(cuts) < count))
-        and (places is None or np.shape(places) == (count, len(levels.coordinates)))
     )
 
 

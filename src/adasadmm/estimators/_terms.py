@@ -19,12 +19,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ..losses import has_log_link
 from ..penalties import L1, GroupL2
 from ..sources import Source, SourceError, Tables, cached
-from ..terms._design import Design, check_terms, used_columns
-from ..terms._encoded import EncodedSource
-from ..terms._factors import Factor, Measures
-from ..terms._given import term_name
-from ..terms._learn import learn
-from ..terms._table import Table
+from ..terms.design import Design, EncodedSource, check_terms, learn
+from ..terms.table import Measures, Table
+from ..terms.term import Term
 from . import _fitting, _predicting
 from ._base import LinearModel
 from ._constraints import Limits, limits_of
@@ -110,7 +107,7 @@ class TermsModel(LinearModel):
 
     def _blocks(self, tables: Tables, listed: list) -> Iterator[tuple[Table, Measures]]:
         """A pass over the rows of files."""
-        used: list[str] | None = used_columns(listed)
+        used: list[str] | None = [column for term in listed for column in term.reads]
         if not set(used or ()) <= set(tables.columns):
             used = None  # the error that follows names all columns
         for partition in range(len(tables)):
@@ -200,19 +197,16 @@ class TermsModel(LinearModel):
     def levels_(self) -> dict[str, list]:
         """The levels of each factor, by the name of its term."""
         check_is_fitted(self)
-        return {block.name: list(block.levels) for block in self._design.blocks if isinstance(block, Factor)}
+        return {block.name: list(block.labels().names) for block in self._design.blocks if block.is_factor}
 
     @property
     def groups_(self) -> dict[str, np.ndarray]:
         """The group of each level, by the name of its term: fused levels have the same number."""
         check_is_fitted(self)
-        coefs, exactly = np.atleast_2d(self._dense_coef()), getattr(self, "_fused_exactly", False)
-        found = {}
-        for block, place in self._design.placed():
-            if isinstance(block, Factor):
-                labels = [groups_of(block, coef[place], exactly) for coef in coefs]
-                found[block.name] = labels[0] if len(labels) == 1 else np.array(labels)
-        return found
+        groups = {
+            block.name: groups_of(self, block, place) for block, place in self._design.placed() if block.is_factor
+        }
+        return {name: labels[0] if len(labels) == 1 else labels for name, labels in groups.items()}
 
     def coef_table(self) -> Any:
         """Return the coefficients level by level.
@@ -278,9 +272,9 @@ class TermsModel(LinearModel):
         found = super().get_params(deep=deep)
         if deep and isinstance(self.terms, Sequence):
             for term in self.terms:
-                if dataclasses.is_dataclass(term):
+                if isinstance(term, Term):
                     fields = (field.name for field in dataclasses.fields(term))
-                    found |= {f"{term_name(term)}__{name}": getattr(term, name) for name in fields}
+                    found |= {f"{term.title}__{name}": getattr(term, name) for name in fields}
         return found
 
     def set_params(self, **params: Any) -> Self:
@@ -292,7 +286,7 @@ class TermsModel(LinearModel):
             if "__" in name:
                 term, field = name.rsplit("__", 1)
                 by_term.setdefault(term, {})[field] = value
-        known = {term_name(term): k for k, term in enumerate(self.terms)}
+        known = {term.title: k for k, term in enumerate(self.terms)}
         for name, changes in by_term.items():
             if name not in known:
                 raise ValueError(f"there is no term {name!r}; the terms are {', '.join(map(repr, known))}")
@@ -307,7 +301,7 @@ def _changed(term: Any, changes: dict[str, Any]) -> Any:
     fields = [field.name for field in dataclasses.fields(term)]
     if unknown := [name for name in changes if name not in fields]:
         raise ValueError(
-            f"the term {term_name(term)!r} has no parameter {unknown[0]!r}; its parameters are "
+            f"the term {term.title!r} has no parameter {unknown[0]!r}; its parameters are "
             + ", ".join(map(repr, fields))
         )
     return dataclasses.replace(term, **changes)

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from ..terms._factors import Factor
-from ..terms._numbers import Numbers
+from .. import terms as kinds
+from ..terms.term import Block, Term
 from ._terms import TermsModel
 from ._terms_report import groups_of
 from .displays._figures import model_of
@@ -26,15 +26,15 @@ PANEL = (4.0, 3.0)  # inches
 
 
 class Panel(NamedTuple):
-    """The data of one panel: ``places`` are the coordinates of the levels, ``sides`` the levels of two factors."""
+    """The data of one panel: ``places`` are the coordinates of the levels, ``sides`` the levels along each axis."""
 
     name: str
-    kind: str
+    drawing: str
     levels: list
     coefficients: np.ndarray
     groups: np.ndarray
     places: np.ndarray | None = None
-    sides: tuple[list, list] | None = None
+    sides: tuple[list, ...] = ()
 
 
 class TermsDisplay:
@@ -103,14 +103,12 @@ class TermsDisplay:
         """
         estimator = model_of(estimator)
         check_is_fitted(estimator)
-        coef = np.atleast_2d(estimator._dense_coef())[index]
         known = [block.name for block in estimator._design.blocks]
         for name in terms or ():
             if name not in known:
                 raise ValueError(f"terms names {name!r}, which is not a term of the model: {', '.join(known)}")
-        exactly = getattr(estimator, "_fused_exactly", False)
         panels = [
-            _panel(block, coef[place], exactly)
+            _panel(estimator, block, place, index)
             for block, place in estimator._design.placed()
             if terms is None or block.name in terms
         ]
@@ -128,19 +126,17 @@ class TermsDisplay:
         return self
 
     def _draw(self, panel: Panel, ax: Axes) -> None:
-        if panel.kind == "spatial" and (panel.places is not None or self.polygons is not None):
+        if panel.drawing == "map" and (panel.places is not None or self.polygons is not None):
             _draw_map(panel, ax, self.polygons)
         else:
-            DRAWN.get(panel.kind, _draw_bars)(panel, ax)
+            DRAWN.get(panel.drawing, _draw_coloured_bars)(panel, ax)
 
 
-def _panel(block: Factor | Numbers, coef: np.ndarray, exactly: bool) -> Panel:
-    if isinstance(block, Numbers):
-        return Panel(block.name, block.kind, block.names, coef * block.scale, np.arange(len(coef)))
-    groups, sides = groups_of(block, coef, exactly), None
-    if len(block.parts) == 2:
-        sides = block.parts[0].levels, block.parts[1].levels
-    return Panel(block.name, block.kind, block.levels, block.coefficients(coef), groups, block.parts[0].places, sides)
+def _panel(model: TermsModel, block: Block, place: slice, index: int) -> Panel:
+    coef = np.atleast_2d(model._dense_coef())[index, place] * block.units(centred=True)[1]
+    drawing, groups = getattr(kinds, block.kind, Term).drawing, groups_of(model, block, place)[index]
+    labels, values = block.labels(), block.coefficients(coef)
+    return Panel(block.name, drawing, labels.names, values, groups, labels.places, labels.sides)
 
 
 def _new_axes(count: int) -> list[Axes]:
@@ -172,16 +168,23 @@ def _draw_steps(panel: Panel, ax: Axes) -> None:
     ax.set_ylabel("coefficient")
 
 
+def _draw_coloured_bars(panel: Panel, ax: Axes) -> None:
+    ax.bar(np.arange(len(panel.levels)), panel.coefficients, color=[f"C{int(group) % 10}" for group in panel.groups])
+    _complete_bars(panel, ax, "coefficient")
+
+
 def _draw_bars(panel: Panel, ax: Axes) -> None:
-    colours = [f"C{int(group) % 10}" for group in panel.groups] if panel.kind in ("nominal", "spatial") else "C0"
-    ax.bar(np.arange(len(panel.levels)), panel.coefficients, color=colours)
+    ax.bar(np.arange(len(panel.levels)), panel.coefficients, color="C0")
+    _complete_bars(panel, ax, "coefficient of a standard deviation")
+
+
+def _complete_bars(panel: Panel, ax: Axes, quantity: str) -> None:
     ax.axhline(0.0, color="0.6", linewidth=0.8)
     _label(ax, panel.levels)
-    ax.set_ylabel("coefficient" if panel.kind in ("nominal", "spatial") else "coefficient of a standard deviation")
+    ax.set_ylabel(quantity)
 
 
 def _draw_image(panel: Panel, ax: Axes) -> None:
-    assert panel.sides is not None
     first, second = panel.sides
     most = float(np.abs(panel.coefficients).max()) or 1.0
     image = panel.coefficients.reshape(len(first), len(second))
@@ -224,4 +227,4 @@ def _step(levels: list) -> int:
     return max(1, -(-len(levels) // MOST_TICKS))
 
 
-DRAWN: dict[str, Callable[[Panel, Any], None]] = {"ordered": _draw_steps, "interaction": _draw_image}
+DRAWN: dict[str, Callable[[Panel, Any], None]] = {"steps": _draw_steps, "image": _draw_image, "bars": _draw_bars}

@@ -11,7 +11,7 @@ Examples
 ['ordered', 'nominal', 'linear']
 """
 
-from ._factor_terms import interaction, nominal, ordered, spatial
-from ._number_terms import group, linear
+from .factor_terms import interaction, nominal, ordered, spatial
+from .number_terms import group, linear
 
 __all__ = ["group", "interaction", "linear", "nominal", "ordered", "spatial"]

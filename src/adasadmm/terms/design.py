@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,40 +10,60 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..penalties import L1, GroupL2, L2Squared, Stack
-from ._factor_terms import interaction, nominal, ordered, spatial
-from ._factors import Factor
-from ._given import columns_of, term_name
-from ._number_terms import group, linear
-from ._numbers import Numbers
-from ._slots import Slot, matrix_of
-from ._table import Table
+from ..sources import Faults, RawBlock, Source, check_block
+from ..sources._arrow import check_kept, objects_of
+from ..sources._tables import Tables
+from .table import Measures, Table
+from .term import Block, Slot, Statistics, Term
 
-__all__ = ["FACTORS", "TERMS", "Block", "Design", "check_terms", "used_columns"]
+__all__ = ["Design", "EncodedSource", "check_terms", "learn"]
 
-FACTORS = (ordered, nominal, spatial)
-TERMS = (*FACTORS, linear, group, interaction)
-Block = Factor | Numbers
+ROWS = 65_536  # that are encoded at a time
+
+Blocks = Callable[[], Iterable[tuple[Table, Measures]]]  # each call is a pass over the rows
 
 
-def check_terms(terms: Any) -> list:
+def check_terms(terms: Any) -> list[Term]:
     """The terms as a list; raises ``ValueError`` unless all are terms with different names."""
     listed = list(terms) if isinstance(terms, Sequence) and not isinstance(terms, str) else [terms]
     for term in listed:
-        if not isinstance(term, TERMS):
+        if not isinstance(term, Term):
             raise ValueError(f"terms must be a list of terms such as terms.ordered('age'), got {term!r}")
     if not listed:
         raise ValueError("terms must contain at least one term, got an empty list")
-    names = [term_name(term) for term in listed]
+    names = [term.title for term in listed]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two terms have the name {name!r}: give one of them another by name=")
     return listed
 
 
-def used_columns(terms: list) -> list[str]:
-    """The columns that the terms name."""
-    plain = [term for term in terms if not isinstance(term, interaction)]
-    return [name for term in plain for name in (*columns_of(term), *(getattr(term, "coordinates", None) or ()))]
+def learn(terms: list[Term], blocks: Blocks, centred: bool) -> Design:
+    """The design of the terms, from two passes over the rows of a fit."""
+    in_order = sorted(terms, key=lambda term: bool(term.factors))  # after those on which they are built
+    first = {term.title: term.first_pass() for term in in_order}
+    rows = 0
+    for table, measures in blocks():
+        rows += len(table)
+        for term in in_order:
+            term.check_table(table)
+            _add(first[term.title], table, measures)
+    second: dict[str, Any] = {}
+    for term in in_order:
+        second[term.title] = term.second_pass(first[term.title], second)
+    if any(statistics is not None for statistics in second.values()):
+        for table, measures in blocks():
+            for statistics in second.values():
+                _add(statistics, table, measures)
+    made: dict[str, Block] = {}
+    for term in in_order:
+        made[term.title] = term.block(first[term.title], second[term.title], made)
+    return Design(tuple(made[term.title] for term in terms), centred, rows)
+
+
+def _add(statistics: Statistics | None, table: Table, measures: Measures) -> None:
+    if statistics is not None:
+        statistics.add(table, measures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +85,7 @@ class Design:
     @property
     def columns(self) -> list[str]:
         """The columns of the table that the terms use."""
-        return list(dict.fromkeys(column for block in self.blocks for column in block.columns))
+        return list(dict.fromkeys(column for block in self.blocks for column in block.reads))
 
     def placed(self) -> Iterator[tuple[Block, slice]]:
         """Each block with its columns."""
@@ -81,24 +101,19 @@ class Design:
         slots: list[Slot] = []
         averages = []
         for block, place in self.placed():
-            own, average = block.slots(table, self.units_of(block) if standardised else None)
+            own, rows, average = block.encode(table, block.units(self.centred) if standardised else None)
             for slot in own:
                 slot.columns[slot.columns >= 0] += place.start
             slots += own
-            if average is not None:
-                averages.append(_averages(*average, place.start, (len(table), self.width)))
+            if len(rows):
+                averages.append(_averages(rows, average, place.start, (len(table), self.width)))
         table.codes.clear()  # they are not needed any more, and as large as a third of the matrix
         return sum(averages, start=matrix_of(slots, len(table), self.width))
 
-    def units_of(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
-        """The centre and the scale of each column of a block."""
-        if isinstance(block, Numbers):
-            return block.mean * self.centred, block.scale
-        return np.zeros(block.width), np.ones(block.width)
-
     def in_own_units(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         """Coefficients and intercepts of one function or several in the columns' own units, from the standardised."""
-        centre, scale = (np.concatenate(part) for part in zip(*map(self.units_of, self.blocks), strict=True))
+        units = (block.units(self.centred) for block in self.blocks)
+        centre, scale = (np.concatenate(part) for part in zip(*units, strict=True))
         return coef / scale, intercept - coef @ (centre / scale)
 
     # --- the penalty -------------------------------------------------------------------------------------------------
@@ -159,7 +174,7 @@ class Design:
 
     def constraints(self) -> tuple[sp.csr_array, float, None] | None:
         """``C w >= 0`` for monotone terms; None if there are none."""
-        C = sp.csr_array(sp.block_diag([block.constraint_rows() for block in self.blocks], format="csr"))
+        C = sp.csr_array(sp.block_diag([block.constraints() for block in self.blocks], format="csr"))
         return (C, 0.0, None) if C.shape[0] else None
 
 
@@ -168,3 +183,60 @@ def _averages(rows: np.ndarray, entries: np.ndarray, start: int, shape: tuple[in
     columns = np.flatnonzero(entries)
     where = (np.repeat(rows, len(columns)), np.tile(columns + start, len(rows)))
     return sp.csr_array(sp.coo_array((np.tile(entries[columns], len(rows)), where), shape=shape))
+
+
+def matrix_of(slots: list[Slot], n: int, width: int) -> sp.csr_array:
+    """The sparse matrix of slots whose columns are numbered through, in increasing order from slot to slot.
+
+    It is filled by some rows at a time, so that nothing but the matrix is as large as the slots.
+    """
+    starts = np.zeros(n + 1, dtype=np.int64)
+    for slot in slots:
+        starts[1:] += slot.columns >= 0
+    np.cumsum(starts, out=starts)
+    if starts[-1] < 2**31:
+        starts = starts.astype(np.int32)
+    indices, data = np.empty(starts[-1], dtype=starts.dtype), np.ones(starts[-1])
+    for first in range(0, n, ROWS):
+        rows = slice(first, min(first + ROWS, n))
+        entries = slice(starts[rows.start], starts[rows.stop])
+        columns = np.column_stack([slot.columns[rows] for slot in slots])
+        present = columns >= 0
+        indices[entries] = columns[present]
+        if any(slot.values is not None for slot in slots):
+            ones = np.ones(rows.stop - rows.start)
+            values = np.column_stack([ones if slot.values is None else slot.values[rows] for slot in slots])
+            data[entries] = values[present]
+    return sp.csr_array((data, indices, starts), shape=(n, width))
+
+
+class EncodedSource(Source):
+    """The encoded rows of tables, whose numbers are standardised or in their own units."""
+
+    def __init__(self, tables: Tables, design: Design, standardised: bool = True) -> None:
+        super().__init__(design.width)
+        self.tables, self.design, self.standardised = tables, design, standardised
+        self.kept: tuple[str, ...] = ()
+        self.has_offset = tables.chosen.has_offset
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __repr__(self) -> str:
+        return repr(self.tables)
+
+    def keep(self, names: Sequence[str]) -> None:
+        """Pass on these columns of the tables with each block."""
+        check_kept(self.tables.names, names, repr(self))
+        self.kept = tuple(names)
+
+    def read_rows(self, partition: int, faults: Faults) -> Iterator[RawBlock]:
+        first = 0
+        known = set(self.design.columns) <= set(self.tables.names)
+        columns = [*self.design.columns, *self.kept] if known else None  # `encode` says which column is missing
+        for block in self.tables.read(partition, columns):
+            X = self.design.encode(Table(block.table), standardised=self.standardised)
+            kept = tuple(objects_of(block.table.column(name)) for name in self.kept)
+            encoded = RawBlock(X, block.y, block.weight, block.place, offset=block.offset, kept=kept)
+            yield check_block(encoded, self.n_features, faults, first, self.design.names)
+            first += len(block.table)
