@@ -145,7 +145,7 @@ class TermsModel(LinearModel):
         self, X: ValidRows | Source, alpha: float, per_row: PerRow, targets: list[Any] | None
     ) -> list[Structure]:
         limits, own = self._limits(X.shape[1]), self._structure(X, alpha, per_row.weight)
-        if self.weights != "adaptive" or targets is None or not np.isnan(self._design.given_weights()).any():
+        if self.weights != "adaptive" or targets is None or self._design.has_given_weight().all():
             return [extended(own, 0.0, limits)] * (1 if targets is None else len(targets))
         loss = self._fitted_loss()
         check_adaptive(isinstance(X, Source), loss)
@@ -159,10 +159,7 @@ class TermsModel(LinearModel):
         return Structure(sp.csr_array(sp.diags_array(factor) @ self._design.A), self._design.penalty(alpha, weights))
 
     def _fixed_weights(self) -> np.ndarray:
-        """Given weights; for other rows of A the standard ones, or 1."""
-        given, strengths = self._design.given_weights(), self._design.strengths()
-        own = strengths if self.weights is None else strengths * self._design.standard_weights()
-        return np.where(np.isnan(given), own, given)
+        return self._design.weights(standard=self.weights is not None)
 
     def _adapted(self, w: np.ndarray) -> np.ndarray:
         """The weights times adaptive ones, from a pilot w, where none are given."""
@@ -173,8 +170,7 @@ class TermsModel(LinearModel):
         if groups:
             found = np.asarray(adaptive_weights(A, GroupL2(1.0, groups), w, self.weights_power).structural)
             adapted[np.concatenate(groups)] = np.repeat(found, [len(members) for members in groups])
-        free = np.isnan(self._design.given_weights())
-        return self._fixed_weights() * np.where(free, adapted, 1.0)
+        return self._fixed_weights() * np.where(self._design.has_given_weight(), 1.0, adapted)
 
     def _limits(self, d: int) -> Limits | None:
         return limits_of(d, None, False, None, self._design.constraints())
@@ -273,8 +269,7 @@ class TermsModel(LinearModel):
         if deep and isinstance(self.terms, Sequence):
             for term in self.terms:
                 if isinstance(term, Term):
-                    fields = (field.name for field in dataclasses.fields(term))
-                    found |= {f"{term.title}__{name}": getattr(term, name) for name in fields}
+                    found |= {f"{term.title}__{field.name}": getattr(term, field.name) for field in term.fields()}
         return found
 
     def set_params(self, **params: Any) -> Self:
@@ -298,7 +293,7 @@ class TermsModel(LinearModel):
 
 def _changed(term: Any, changes: dict[str, Any]) -> Any:
     """A term with other parameters."""
-    fields = [field.name for field in dataclasses.fields(term)]
+    fields = [field.name for field in term.fields()]
     if unknown := [name for name in changes if name not in fields]:
         raise ValueError(
             f"the term {term.title!r} has no parameter {unknown[0]!r}; its parameters are "

@@ -47,22 +47,21 @@ def learn(terms: list[Term], blocks: Blocks, centred: bool) -> Design:
         rows += len(table)
         for term in in_order:
             term.check_table(table)
-            _add(first[term.title], table, measures)
+        _add(first, table, measures)
     second: dict[str, Any] = {}
     for term in in_order:
         second[term.title] = term.second_pass(first[term.title], second)
-    if any(statistics is not None for statistics in second.values()):
+    if any(second.values()):
         for table, measures in blocks():
-            for statistics in second.values():
-                _add(statistics, table, measures)
+            _add(second, table, measures)
     made: dict[str, Block] = {}
     for term in in_order:
         made[term.title] = term.block(first[term.title], second[term.title], made)
     return Design(tuple(made[term.title] for term in terms), centred, rows)
 
 
-def _add(statistics: Statistics | None, table: Table, measures: Measures) -> None:
-    if statistics is not None:
+def _add(collected: dict[str, Statistics | None], table: Table, measures: Measures) -> None:
+    for statistics in filter(None, collected.values()):
         statistics.add(table, measures)
 
 
@@ -140,20 +139,13 @@ class Design:
         """The rows of A of each group term."""
         return [rows for block, rows in self.penalised() if block.penalty == "group"]
 
-    def given_weights(self) -> np.ndarray:
-        """The given weight of each row of A; NaN where there is none."""
-        found = [
-            np.full(len(rows), np.nan) if block.weights is None else block.weights for block, rows in self.penalised()
-        ]
-        return np.concatenate(found)
+    def weights(self, standard: bool) -> np.ndarray:
+        """The weight of each row of A: the given one, or the strength of its term times the standard weight or 1."""
+        return np.concatenate([block.row_weights(standard) for block in self.blocks])
 
-    def standard_weights(self) -> np.ndarray:
-        """The weight of each row of A for which one strength serves all terms."""
-        return np.concatenate([block.standard_weights() for block in self.blocks])
-
-    def strengths(self) -> np.ndarray:
-        """The strength of the term of each row of A."""
-        return np.concatenate([np.full(len(rows), float(block.strength)) for block, rows in self.penalised()])
+    def has_given_weight(self) -> np.ndarray:
+        """Which rows of A have a given weight."""
+        return np.concatenate([np.full(len(rows), block.weights is not None) for block, rows in self.penalised()])
 
     def penalty(self, alpha: float, weights: np.ndarray) -> Any:
         """The penalty of ``A w`` with these weights of its rows, of which those with a ridge are part of A."""

@@ -106,7 +106,7 @@ class FactorTerm(Term):
             place=place,
             edges=edges,
             counts=counts,
-            weights=None if self.weights is None else self._weights_of(edges, levels),
+            weights=self._weights_of(edges, levels),
             direction=self.direction,
             strength=self.strength,
             penalty=self.penalty,
@@ -117,8 +117,10 @@ class FactorTerm(Term):
         assert tally.edges is not None
         return levels, tally.edges
 
-    def _weights_of(self, edges: np.ndarray, levels: Levels) -> np.ndarray:
+    def _weights_of(self, edges: np.ndarray, levels: Levels) -> np.ndarray | None:
         """The given weight of each edge."""
+        if self.weights is None:
+            return None
         label = f"weights of {self.label}"
         place = {tuple(sorted(edge)): k for k, edge in enumerate(edges.tolist())}
         weights = np.full(len(edges), np.nan)

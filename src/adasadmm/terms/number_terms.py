@@ -59,13 +59,15 @@ class NumberTerm(Term):
             known=np.array([each.rows for each in moments]),
             strength=self.strength,
             penalty=self.penalty,
-            weights=None if self.weights is None else self._weights_of([*self.reads, *map(indicator, indicated)]),
+            weights=self._weights_of([*self.reads, *map(indicator, indicated)], self.weights),
         )
 
-    def _weights_of(self, names: list[str]) -> np.ndarray:
+    def _weights_of(self, names: list[str], given: Any) -> np.ndarray | None:
         """The given weight of each column."""
+        if given is None:
+            return None
         weights = np.full(len(names), np.nan)
-        for column, other, weight in self.weights or ():
+        for column, other, weight in given:
             if other is not None or column not in names:
                 raise ValueError(
                     f"weights of {self.label} must name a column in level_a and nothing in level_b, got {column!r} and "

@@ -45,15 +45,18 @@ class Term(ABC):
 
     def __repr__(self) -> str:
         """The call that makes the term, without the arguments that are defaults; those of its own kind come first."""
-        fields, own = dataclasses.fields(self), type(self).__annotations__  # type: ignore[arg-type]
-        shown = []
-        for field in sorted(fields, key=lambda field: field.default is not dataclasses.MISSING and field.name not in own):
+        own, shown = type(self).__annotations__, []
+        for field in sorted(self.fields(), key=lambda field: field.kw_only and field.name not in own):
             value = getattr(self, field.name)
             if field.default is dataclasses.MISSING:
                 shown.append(_shortened.repr(value))
             elif value is not field.default and value != field.default:
                 shown.append(f"{field.name}={_shortened.repr(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def fields(self) -> tuple[dataclasses.Field, ...]:
+        """The arguments; each kind of term is a dataclass."""
+        return dataclasses.fields(self)  # type: ignore[arg-type]
 
     # --- names -------------------------------------------------------------------------------------------------------
 
@@ -198,6 +201,12 @@ class Block(ABC):
     def standard_weights(self) -> np.ndarray:
         """The weight of each row of A for which one strength serves all terms."""
         return np.ones(self.A.shape[0])
+
+    def row_weights(self, standard: bool) -> np.ndarray:
+        """The given weight of each row of A; if there are none, the strength times the standard weight or 1."""
+        if self.weights is not None:
+            return self.weights
+        return float(self.strength) * (self.standard_weights() if standard else np.ones(self.A.shape[0]))
 
     def constraints(self) -> sp.csr_array:
         """The rows C of ``C w >= 0``."""
