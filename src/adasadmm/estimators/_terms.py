@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -21,17 +22,16 @@ from ..penalties import L1, GroupL2
 from ..sources import Source, SourceError, Tables, cached
 from ..terms.design import Design, EncodedSource, check_terms, learn
 from ..terms.table import Measures, Table
-from ..terms.term import Term
+from ..terms.term import Block, Term
 from . import _fitting, _predicting
 from ._base import LinearModel
 from ._constraints import Limits, limits_of
 from ._fitted_state import from_scratch
 from ._structure import Structure, extended
-from ._terms_report import describe_terms, groups_of, table_of
 from ._types import PerRow, ValidRows
 from ._weights import adaptive_weights, check_adaptive, pilot
 
-__all__ = ["TermsModel"]
+__all__ = ["TermsModel", "groups_of"]
 
 
 class TermsModel(LinearModel):
@@ -216,7 +216,7 @@ class TermsModel(LinearModel):
             the exponentials of the offsets if the link is logarithmic. A model of several classes has ``class`` first.
         """
         check_is_fitted(self)
-        return table_of(self)
+        return _table_of(self)
 
     def summary(self) -> str:
         """Describe the fitted model: a line for each term, then how the fit ended.
@@ -227,7 +227,7 @@ class TermsModel(LinearModel):
         """
         check_is_fitted(self)
         first, *rest = super().summary().splitlines()
-        return "\n".join([first, *describe_terms(self), *rest])
+        return "\n".join([first, *_described(self), *rest])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the coefficients.
@@ -300,3 +300,46 @@ def _changed(term: Any, changes: dict[str, Any]) -> Any:
             + ", ".join(map(repr, fields))
         )
     return dataclasses.replace(term, **changes)
+
+
+# --- fitted terms as tables and text ---------------------------------------------------------------------------------
+
+
+def groups_of(model: Any, block: Block, place: slice) -> np.ndarray:
+    """The groups of a term's labels, a row for each linear function: fused labels share a number."""
+    exactly = getattr(model, "_fused_exactly", False)
+    coefs, edges = np.atleast_2d(model._dense_coef())[:, place], block.labels().edges
+    return np.array([_fitting.fused_groups(block.coefficients(coef), edges, exactly) for coef in coefs])
+
+
+def _table_of(model: Any) -> Any:
+    """The coefficients level by level, as a frame of the library of the table that was fitted."""
+    coefs = np.atleast_2d(model._dense_coef())
+    placed = [(block, place, groups_of(model, block, place)) for block, place in model._design.placed()]
+    columns: dict[str, list] = {"class": []} if len(coefs) > 1 else {}
+    columns |= {name: [] for name in ("term", "level", "group", "coefficient")}
+    columns |= {"relativity": []} if has_log_link(_fitting.as_loss(model.loss)) else {}
+    columns |= {name: [] for name in ("rows", "exposure")}
+    for k, coef in enumerate(coefs):
+        for block, place, groups in placed:
+            labels, values = block.labels(), block.coefficients(coef[place]) + 0.0  # no -0.0
+            rows = {
+                "class": [str(model.classes_[k])] * len(values) if len(coefs) > 1 else [],
+                "term": [block.name] * len(values),
+                "level": map(str, labels.names),
+                "group": map(int, groups[k]),
+                "coefficient": map(float, values),
+                "relativity": (float(np.exp(value)) for value in values),
+                "rows": map(int, labels.rows),
+                "exposure": map(float, labels.exposure),
+            }
+            for name, column in columns.items():
+                column.extend(rows[name])
+    return nw.from_dict(columns, backend=model._library).to_native()
+
+
+def _described(model: Any) -> Iterator[str]:
+    """A line for each term."""
+    coefs = np.atleast_2d(model._dense_coef())
+    for block, place in model._design.placed():
+        yield f"  {block.name} ({block.kind}): {block.describe(coefs[:, place], groups_of(model, block, place))}"

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import terms as kinds
 from ..terms.term import Block, Term
-from ._terms import TermsModel
-from ._terms_report import groups_of
+from ._terms import TermsModel, groups_of
 from .displays._figures import model_of
 
 if TYPE_CHECKING:
