@@ -5,8 +5,7 @@ from __future__ import annotations
 import pathlib
 from typing import Any, NamedTuple
 
-from adasadmm.paper.report.curves import LIGHT
-from adasadmm.paper.report.figure import STYLE, save
+from adasadmm.paper.report.figure import LIGHT, STYLE, save
 
 ACCURACIES = (1e-2, 1e-3, 1e-4)  # relative suboptimality
 LEAST, MOST = 0.05 * ACCURACIES[-1], 10.0  # limits of the axis

@@ -4,6 +4,7 @@ Of the shells only bash is asked whether it understands its script: it is everyw
 """
 
 import argparse
+import io
 import json
 import os
 import shutil
@@ -129,6 +130,27 @@ def test_what_is_wrong_is_said_in_one_sentence(table, command, code, message, ca
     (table / "wrong.csv").write_text("source,target\nage,incom\n")
     found, line = said(capsys, *command)
     assert (found, message in line) == (code, True), line
+    assert not (table / "m").exists() and not (table / "m.skops").exists()
+
+
+def test_options_that_do_not_apply_are_refused_with_the_reason(table, capsys, monkeypatch):
+    (table / "rows.svm").write_text("1 1:1\n-1 2:1\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1 1:1\n")))
+    lines, stream = ["fit", "rows.svm", "--model", "m"], ["fit", "-", "--n-features", "2", "--model", "m"]
+    for command, message in (
+        ([*FIT, "--zero-based"], "--zero-based is for svmlight files"),
+        ([*FIT, "--n-features", "4"], "--n-features is for svmlight files"),
+        ([*FIT, "--classes", "0,1"], "--classes is for rows from standard input"),
+        ([*lines, "--drop", "a"], "--drop names columns: svmlight files have none"),
+        ([*lines, "--target", "y"], "--target names a column: svmlight files have none"),
+        ([*stream, "--graph", "chain", "--columns", "a"], "--columns names columns"),
+        ([*stream, "--checkpoint", "run"], "--checkpoint needs files: standard input can be read only once"),
+        ([*stream, "--alpha", "cv"], "--alpha cv needs files"),
+        ([*FIT, "--alpha", "cv", "--resume", "--checkpoint", "run"], "does not work with --alpha cv"),
+        (["graph", "rows.csv", "--graph", "knn", "--edges", "3", "--out", "-"], "--edges needs --graph glasso"),
+    ):
+        code, line = said(capsys, *command)
+        assert code == 2 and message in line, line
     assert not (table / "m").exists() and not (table / "m.skops").exists()
 
 

@@ -14,8 +14,8 @@ from studies import ALGORITHMS, DATASETS, HOSTILE, KNOWN
 
 from adasadmm.paper.report import Claim, LearntGraph, table, write_figure, write_page
 from adasadmm.paper.report.compare import Compared, conclusion, optimum, rows
-from adasadmm.paper.report.curves import curves, horizon
 from adasadmm.paper.report.drawing import draw
+from adasadmm.paper.report.figure import curves, horizon
 
 SVG = "{http://www.w3.org/2000/svg}"
 VOID = {"meta", "input", "br", "link", "img"}

@@ -219,12 +219,11 @@ def test_an_edit_of_code_that_the_cells_run_discards_them_and_a_reworded_comment
 
 @pytest.mark.slow
 def test_docstrings_of_classes_and_functions_do_not_count_and_other_texts_do(package):
-    file = package / "new.py"
-    digests = []
+    file = package / "averages.py"
+    before, digests = file.read_text(), []
     for docstring, text in (("One.", "a"), ("Two, reworded.", "a"), ("One.", "b")):
-        file.write_text(
-            f'class C:\n    """{docstring}"""\n\n    def f(self):\n        """{docstring}"""\n        return "{text}"\n'
-        )
+        method = f'    def f(self):\n        """{docstring}"""\n        return "{text}"\n'
+        file.write_text(f'{before}\n\nclass C:\n    """{docstring}"""\n\n{method}')
         digests.append(store._digest_of_code())
     assert digests[0] == digests[1] != digests[2]
 

@@ -6,10 +6,13 @@ import ast
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .. import datasets
 from .._core.files import write_whole
+from . import cells, settings
 from .cells import OPTIMUM_TOL, Cell
 from .contest import Options
 from .settings import GRID, PENALTY, POINTS_AN_EPOCH, SCALED, TEST_PART
@@ -17,27 +20,9 @@ from .settings import GRID, PENALTY, POINTS_AN_EPOCH, SCALED, TEST_PART
 __all__ = ["Store"]
 
 _PACKAGE = Path(__file__).parents[1]
-
-# Files and folders that do not influence the figures of a cell: commands, pages, estimators, and code that runs
-# before or after the cells. Saved cells stay valid when these change. The experiment's settings and the digests of
-# its data are part of every key, so settings.py and datasets need not be.
-_IRRELEVANT = {
-    "cli",
-    "report",
-    "estimators",
-    "distributed",
-    "datasets",
-    "__main__.py",
-    "registry.py",
-    "theory.py",
-    "models.py",
-    "progress.py",
-    "demo.py",
-    "claims.py",
-    "reproduce.py",
-    "store.py",
-    "settings.py",
-}
+_CELLS = Path(cells.__file__).relative_to(_PACKAGE)
+# Not counted as code: the digests of the data and the values of the settings are in every key themselves.
+_IN_KEY = {Path(datasets.__file__).parent.relative_to(_PACKAGE), Path(settings.__file__).relative_to(_PACKAGE)}
 
 
 class Store:
@@ -84,11 +69,32 @@ def _digest(content: Any) -> str:
 
 
 def _digest_of_code() -> str:
-    """Hash the syntax trees of the relevant files; comments, docstrings and layout do not count."""
-    files = sorted(_PACKAGE.rglob("*.py"))
-    used = [file for file in files if not _IRRELEVANT.intersection(file.relative_to(_PACKAGE).parts)]
-    trees = (ast.dump(_without_docstrings(ast.parse(file.read_bytes()))) for file in used)
-    return hashlib.sha256("".join(trees).encode()).hexdigest()
+    """Hash the syntax trees of the files that cells run; comments, docstrings and layout do not count."""
+    trees: dict[Path, ast.Module] = {}
+    waiting = [_PACKAGE / _CELLS]
+    while waiting:
+        file = waiting.pop()
+        name = file.relative_to(_PACKAGE)
+        if file not in trees and not _IN_KEY.intersection((name, *name.parents)):
+            trees[file] = ast.parse(file.read_bytes())
+            waiting += _imported(file, trees[file])
+    found = (ast.dump(_without_docstrings(trees[file])) for file in sorted(trees))
+    return hashlib.sha256("".join(found).encode()).hexdigest()
+
+
+def _imported(file: Path, tree: ast.Module) -> Iterator[Path]:
+    """The files of the package that a file imports anywhere in its code, or lists in its stub to be loaded lazily.
+
+    The package itself is left out: files import modules from it, and its stub lists all there are.
+    """
+    stub = file.with_suffix(".pyi")
+    for one in (tree, ast.parse(stub.read_bytes())) if stub.is_file() else (tree,):
+        for node in ast.walk(one):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+                for module in (base, *(base / alias.name for alias in node.names)):
+                    paths = module.with_suffix(".py"), module / "__init__.py"
+                    yield from (path for path in paths if path.is_file() and module != _PACKAGE)
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..._core.files import write_whole
 from .compare import conclusion, optimum, rows, spell
-from .curves import DARK, LIGHT, Curve, curves, horizon
 from .drawing import draw
+from .figure import DARK, LIGHT, Curve, curves, horizon
 from .study import Study
 
 __all__ = ["write_page"]

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._core.files import write_whole
-from .curves import LIGHT
 from .drawing import draw
-from .figure import STYLE, save
+from .figure import LIGHT, STYLE, save
 from .study import LearntGraph
 
 __all__ = ["Line", "Recovery", "Showcase", "WeightMap", "write_showcase"]
