@@ -27,9 +27,9 @@ __all__ = ["gradient_sums", "share_between_partitions"]
 
 # Share from which on partitions differ, beyond chance. On ten data sets, with three losses, 1 to 4 lanes and 2 to 32
 # partitions, sorted rows raised the objective by 5 % or more only where it was above 0.2.
-SHARE = 0.1
+DIFFERENT_SHARE = 0.1
 FALSE_ALARMS = 1e-3  # upper bound of the probability of a share that large for random samples
-LEAST_ROWS = 20  # of a partition that is compared: a few rows differ by chance
+MIN_ROWS = 20  # of a partition that is compared: a few rows differ by chance
 ROUNDING = 1e-12  # variance relative to the mean square that rounding errors may have made
 
 
@@ -41,7 +41,7 @@ def share_between_partitions(problem: Problem, points: Sequence[np.ndarray]) -> 
     a column whose only entry is in the only row of a partition would have a share of 1.
     """
     of_partitions = np.array(problem.source.lanes.partition_rows)
-    chosen = np.flatnonzero(of_partitions >= max(LEAST_ROWS, 0.5 * of_partitions.mean()))
+    chosen = np.flatnonzero(of_partitions >= max(MIN_ROWS, 0.5 * of_partitions.mean()))
     if len(chosen) < 2:
         return 0.0
     rows, found = of_partitions[chosen], np.zeros((3, len(points), problem.d))
@@ -55,7 +55,7 @@ def share_between_partitions(problem: Problem, points: Sequence[np.ndarray]) -> 
     variance, between = squares - common, squared_means - common
     share = np.divide(between, variance, out=np.zeros_like(between), where=variance > ROUNDING * squares)
     largest = float(share.max())
-    return largest if largest > SHARE + _chance(len(chosen), share.size) / rows.sum() else 0.0
+    return largest if largest > DIFFERENT_SHARE + _chance(len(chosen), share.size) / rows.sum() else 0.0
 
 
 def gradient_sums(block: Block, remembered: dict, loss: Any, points: Sequence[np.ndarray]) -> np.ndarray:

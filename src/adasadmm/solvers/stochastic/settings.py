@@ -82,8 +82,9 @@ class Settings(NamedTuple):
         share = BETA_SHARE if self.is_diagonal else BETA_SHARE_OF_ROOTS
         beta = share * slope * slope / value if self.beta == "auto" else float(self.beta)
         H = self._metric_state(metric, problem.d)
+        share_of_mean = AT_MEAN if self.mean == "schedule-free" else 0.0
         return Method(
-            subgradient=self._subgradient(problem),
+            subgradient=Implicit(np.zeros(problem.d)) if self.implicit else explicit(problem.loss, share_of_mean),
             metric=H._replace(a=a) if isinstance(H, metrics.ROOTS) else H,
             a=a,
             step=step,
@@ -154,16 +155,9 @@ class Settings(NamedTuple):
             return self.average
         return "schedule-free" if self.eta == "auto" else "polynomial"
 
-    def _subgradient(self, problem: Problem) -> Any:
-        if self.implicit:
-            return Implicit(np.zeros(problem.d))
-        return explicit(problem.loss, AT_MEAN if self.mean == "schedule-free" else 0.0)
-
     def _average(self) -> Any:
-        if self.mean in ("step-weighted", "schedule-free"):
-            return averages.StepWeighted(np.zeros(1))
         known = {"uniform": averages.Uniform(), "polynomial": averages.Polynomial(), "last": averages.Last()}
-        return known[self.mean]
+        return known.get(self.mean, averages.StepWeighted(np.zeros(1)))
 
     def _step(self, problem: Problem, metric: tuple, reach: float, w: np.ndarray) -> Any:
         if is_registered(stepsizes.size, self.eta):

@@ -98,7 +98,7 @@ class VarianceReducedSolver(Solver):
         z = problem.predictions(start.w)
         s = duality.slopes(problem, z)
         estimate, eta = self.estimate(problem, First(rows, h, size, start.w, z, s, duality.data_pull(problem, s)))
-        course, beta = Restarts(self, h, size, quadratics.majoriser(problem.A)), self.beta
+        course, beta = Restarts(self, size, quadratics.majoriser(problem.A)), self.beta
         if isinstance(beta, str):  # the constraint slows w down as much as the rows do
             beta = float(np.mean(h)) / eta / (float(np.mean(course.majoriser)) or 1.0)
         step, Q = stepsizes.Constant(eta), course.quadratic(problem, beta)
@@ -131,9 +131,8 @@ class Restarts(Course):
     epoch_mark: Mark
     balance_mark: Mark
 
-    def __init__(self, solver: VarianceReducedSolver, h: np.ndarray, size: np.ndarray, majoriser: np.ndarray) -> None:
-        self.solver = solver
-        self.h, self.size, self.majoriser = h, size, majoriser  # as in `First`; the last one of A'A
+    def __init__(self, solver: VarianceReducedSolver, size: np.ndarray, majoriser: np.ndarray) -> None:
+        self.solver, self.size, self.majoriser = solver, size, majoriser  # of rows, as in `First`; of A'A
         self.since, self.epochs = 0, 0  # rows since the last epoch ended; epochs
         self.best_dual = BestDual()
 
@@ -143,9 +142,8 @@ class Restarts(Course):
 
     def mark(self, run: StochasticRun) -> Mark:
         now, s = run.iterates, self.solver.dual_slopes(run.method.subgradient)
-        return Mark(
-            run.iteration, now.w.copy(), now.w_sum.copy(), now.theta.copy(), np.empty(0) if s is None else s.copy()
-        )
+        arrays = now.w, now.w_sum, now.theta, np.empty(0) if s is None else s
+        return Mark(run.iteration, *(array.copy() for array in arrays))
 
     # --- epochs ------------------------------------------------------------------------------------------------------
 
@@ -172,7 +170,7 @@ class Restarts(Course):
         eta, beta, problem = run.method.step.eta, run.beta, run.problem
         if len(now.s):
             weight = problem.rows.c * self.size / (run.batch_size * losses.width(problem.loss))
-            eta = _halfway(eta, _distance(self.h, now.w, before.w), _distance(weight, now.s, before.s))
+            eta = _halfway(eta, _distance(run.method.metric.h, now.w, before.w), _distance(weight, now.s, before.s))
         if self.solver.beta == "auto":
             of_theta = _distance(np.ones(problem.m), now.theta, before.theta)
             beta = _halfway(beta, of_theta, _distance(self.majoriser, now.w, before.w))
