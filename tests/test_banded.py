@@ -1,5 +1,7 @@
 """Trends: the interior-point method on banded factors, held against CVXPY."""
 
+import dataclasses
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -10,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from adasadmm import (
     IPM,
     L1,
-    BandedIPM,
     EpsilonInsensitive,
     Hinge,
     Huber,
@@ -25,6 +26,8 @@ from adasadmm import (
     graphs,
     solve,
 )
+from adasadmm.solvers.ipm.banded import is_trend
+from adasadmm.solvers.ipm.general import InteriorPointMethod
 
 pytestmark = [pytest.mark.kernels, pytest.mark.compiled]
 LOSSES = {
@@ -37,6 +40,14 @@ LOSSES = {
     "hinge": Hinge(),
     "squared hinge": SquaredHinge(),
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class General(IPM):
+    """The solver without the iteration for trends."""
+
+    def method(self, problem, start):
+        return InteriorPointMethod(problem, start)
 
 
 def random_problem(seed, loss, order, strength):
@@ -62,7 +73,7 @@ def random_problem(seed, loss, order, strength):
 
 def check(seed, name, order, strength):
     problem = random_problem(seed, LOSSES[name], order, strength)
-    results = [solve(problem, solver, tol=1e-6) for solver in (BandedIPM(), IPM())]
+    results = [solve(problem, solver, tol=1e-6) for solver in (IPM(), General())]
     assert all(result.status.name == "converged" for result in results), [result.certificate for result in results]
     try:
         best = optimum_of(problem)
@@ -100,7 +111,7 @@ def test_any_strength_of_a_linear_trend(strength):
     n = 500
     y = np.interp(np.arange(n), [0, 150, 300, n - 1], [0.0, 3.0, -1.0, 2.0]) + 0.3 * rng.normal(size=n)
     problem = Problem(sp.eye_array(n), y, loss=Squared(), penalty=L1(strength / n), A=graphs.difference(n, 2))
-    result = solve(problem, BandedIPM(), tol=1e-9)
+    result = solve(problem, IPM(), tol=1e-9)
     assert result.status.name == "converged"
     assert np.abs(problem.times_A(result.w))[result.v == 0.0].max(initial=0.0) <= 1e-14 * np.abs(result.w).max()
     if strength == 1e6:
@@ -115,7 +126,7 @@ def test_trends_at_random_times(order):
     y = np.sin(6.0 * t / t[-1]) + 0.2 * rng.normal(size=300)
     model = TrendFilter(order, alpha=1.0, tol=1e-6).fit(t, y)
     assert model.dual_gap_ <= 1e-6
-    assert isinstance(model.solver_, BandedIPM)
+    assert isinstance(model.solver_, IPM)
     assert 0 < len(model.change_points_) < 60
 
 
@@ -126,14 +137,14 @@ def test_a_gap_that_rounding_errors_leave_is_explained():
     A = graphs.difference(n, 4, np.cumsum(rng.exponential(size=n)))
     problem = Problem(sp.eye_array(n), rng.normal(size=n), loss=Squared(), penalty=L1(1e9), A=A)
     with pytest.warns(ConvergenceWarning, match="rounding errors"):
-        found = solve(problem, BandedIPM(), tol=1e-12).certificate
+        found = solve(problem, IPM(), tol=1e-12).certificate
     assert found.relative_gap > 1e-12
     assert "rounding errors" in found.reason
 
 
 def test_zeros_of_v_are_zeros_of_A_w():
     problem = random_problem(2, Logistic(), 3, 1.0)
-    result = solve(problem, BandedIPM())
+    result = solve(problem, IPM())
     assert result.certificate.primal_residual == 0.0
     assert 0 < np.count_nonzero(result.v) < len(result.v) / 2
     assert np.linalg.norm(problem.times_A(result.w) - result.v) <= 1e-12 * np.abs(result.w).max()
@@ -142,14 +153,14 @@ def test_zeros_of_v_are_zeros_of_A_w():
 def test_a_dense_diagonal_is_the_same_problem():
     y, A = np.arange(9.0) ** 2, graphs.difference(9, 2)
     sparse, dense = (
-        solve(Problem(X, y, loss=Squared(), penalty=L1(0.5), A=A), BandedIPM()) for X in (sp.eye_array(9), np.eye(9))
+        solve(Problem(X, y, loss=Squared(), penalty=L1(0.5), A=A), IPM()) for X in (sp.eye_array(9), np.eye(9))
     )
     np.testing.assert_array_equal(sparse.w, dense.w)
 
 
 def test_a_saved_run_is_not_solved_again():
     problem = random_problem(1, Squared(), 2, 1.0)
-    run = solve(problem, BandedIPM()).run
+    run = solve(problem, IPM()).run
     fork = run.fork(problem)
     assert fork.ended
     np.testing.assert_array_equal(fork.method.w, run.method.w)
@@ -157,17 +168,31 @@ def test_a_saved_run_is_not_solved_again():
 
 
 @pytest.mark.parametrize(
-    "change, message",
+    "change",
     [
-        ({"penalty": L2Squared(1.0)}, "the penalty is not L1"),
-        ({"penalty": L1(0.0)}, "has a weight of 0"),
-        ({"X": np.ones((9, 9))}, "one entry in each row"),
-        ({"A": np.ones((2, 9))[:, ::-1] * np.arange(1.0, 3.0)[:, None], "b": np.ones(2)}, "b is not 0"),
-        ({"A": sp.csr_array(([1.0, 1.0], ([0, 1], [5, 2])), shape=(2, 9))}, "A is not banded"),
+        {"penalty": L2Squared(1.0)},
+        {"penalty": L1(0.0)},
+        {"X": np.ones((9, 9))},
+        {"b": np.ones(7)},
+        {"A": sp.csr_array(([1.0, 1.0], ([0, 1], [5, 2])), shape=(2, 9))},
     ],
+    ids=["penalty", "no strength", "dense X", "b", "no bands"],
 )
-def test_unfit_problems_are_refused(change, message):
-    given = {"X": np.eye(9), "loss": Squared(), "penalty": L1(1.0), "A": graphs.difference(9, 2)} | change
-    problem = Problem(given.pop("X"), np.arange(9.0), **given)
-    with pytest.raises(ValueError, match=message):
-        solve(problem, BandedIPM())
+def test_what_is_no_trend_is_solved_by_the_general_iteration(change):
+    given = {"X": np.eye(9), "loss": Squared(), "penalty": L1(1.0), "A": graphs.difference(9, 2)}
+    changed = given | change
+    trend, other = (Problem(one.pop("X"), np.arange(9.0), **one) for one in (given, changed))
+    assert is_trend(trend) and not is_trend(other)
+    result = solve(other, IPM(), tol=1e-6)
+    assert result.status.name == "converged" and isinstance(result.run.method, InteriorPointMethod)
+
+
+@pytest.mark.slow
+def test_the_general_iteration_takes_over_where_rounding_errors_stop_the_other_one():
+    rng = np.random.default_rng(0)
+    n = 1000
+    y = np.sign(np.sin(6.0 * np.arange(n) / n) + 0.2 * rng.normal(size=n))
+    A = graphs.difference(n, 4, np.cumsum(rng.exponential(size=n)))
+    problem = Problem(sp.eye_array(n), y, loss=Logistic(), penalty=L1(1.0), A=A)
+    result = solve(problem, IPM())
+    assert result.status.name == "converged" and result.run.monitor().iteration == 1

@@ -13,13 +13,13 @@ from adasadmm import (
     ADMM,
     ALM,
     ASVRGADMM,
+    IPM,
     L1,
     OADMM,
     SADMM,
     SPDHG,
     SVRGADMM,
     AdaSADMM,
-    BandedIPM,
     Box,
     Checkpoint,
     Full,
@@ -64,7 +64,7 @@ DIRECT = {
     "chain": (TotalVariation(), graphs.difference(24)),
     "grid": (TotalVariation(), graphs.incidence(graphs.grid(4, 6), d=24)),
     "graph": (TotalVariation(), graphs.incidence([[0, 5], [5, 9], [0, 9], [2, 3], [3, 4], [2, 4]], d=24)),
-    "trend": (BandedIPM(), graphs.difference(24, 2)),
+    "trend": (IPM(), graphs.difference(24, 2)),
 }
 FULL_PRODUCT = [
     AdaSADMM(metric=metric, eta=eta, w_step=w_step, average=average, batch_size=batch_size)

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from adasadmm import RDASADMM, GraphGuidedClassifier, TotalVariation, load_model, save_model
+from adasadmm import IPM, RDASADMM, GraphGuidedClassifier, TotalVariation, load_model, save_model
 from adasadmm._core.states import ModelError
 
 pytest.importorskip("skops", reason="models are saved with skops")
@@ -59,3 +59,12 @@ def test_a_model_of_terms_of_0_2_is_whole(tmp_path):
     assert load_model(tmp_path / "again.skops").coef_table().equals(coefficients)
     np.testing.assert_allclose(model.fit(table, y).predict(table), before, atol=1e-3)
     assert model.coef_table()[["term", "level", "rows"]].equals(coefficients[["term", "level", "rows"]])
+
+
+def test_a_trend_of_0_2_was_found_by_the_interior_point_method():
+    model = load_model(FOLDER / "trend.skops")
+    assert model.solver_ == IPM() and "IPM" in model.summary()
+    before = model.predict(np.arange(12.0))
+    np.testing.assert_allclose(
+        model.fit(np.arange(12.0), np.abs(np.arange(12.0) - 5.0)).predict(np.arange(12.0)), before, atol=1e-6
+    )

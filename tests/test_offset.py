@@ -23,7 +23,6 @@ from adasadmm import (
     IPM,
     L1,
     AdaSADMM,
-    BandedIPM,
     Checkpoint,
     Gamma,
     GraphGuidedClassifier,
@@ -80,7 +79,7 @@ CASES = [
     (TotalVariation(), Hinge(), (25, 25)),
     (TotalVariation(), Squared(), (25, 25)),
     (IPM(), Quantile(0.3), (60, 10)),
-    pytest.param(BandedIPM(), Poisson(), (25, 25), marks=pytest.mark.slow),
+    pytest.param(IPM(), Poisson(), (25, 25), marks=pytest.mark.slow),
 ]
 
 

@@ -83,7 +83,6 @@ from .solvers import (
     SPDHG as SPDHG,
     SVRGADMM as SVRGADMM,
     AdaSADMM as AdaSADMM,
-    BandedIPM as BandedIPM,
     ConsensusADMM as ConsensusADMM,
     ProximalNewton as ProximalNewton,
     TotalVariation as TotalVariation,

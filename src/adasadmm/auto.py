@@ -41,13 +41,13 @@ from .solvers import (
     IPM,
     SDCA,
     SPDHG,
-    BandedIPM,
     ConsensusADMM,
     ProximalNewton,
     Solver,
     TotalVariation,
     fits,
 )
+from .solvers.ipm.banded import is_trend
 from .solvers.ipm.box_terms import loss_pieces
 from .solvers.sdca import difficulty
 from .solvers.tv.total_variation import Strategy, strategy_of
@@ -136,6 +136,12 @@ class Shape:
         if isinstance(loss, losses.Squared):
             return "squared"
         return "smooth" if loss_pieces(loss, self.problem.rows.y[:0]) else "curved"
+
+    @functools.cached_property
+    def is_trend(self) -> bool:
+        """Whether X has one entry in each row, A is banded, and the penalty is L1."""
+        has_entries = self.is_scalar and self.X in ("diagonal", "one entry a row")
+        return has_entries and is_trend(self.problem) and self.takes(IPM())
 
     @property
     def is_smooth(self) -> bool:
@@ -373,8 +379,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "X diagonal, or with one entry in each row, and a banded A (trends of any order)",
-        lambda shape: shape.is_scalar and shape.X in ("diagonal", "one entry a row"),
-        lambda tuning: BandedIPM(),
+        lambda shape: shape.is_trend,
+        lambda tuning: IPM(),
         "X has one entry in each row and A is banded",
     ),
     Rule(
@@ -457,7 +463,7 @@ def _has_prox(shape: Shape) -> bool:
 
 def _is_direct(shape: Shape) -> bool:
     """Whether a method for a diagonal X, or one with an entry in each row, takes the problem."""
-    return shape.X in ("diagonal", "one entry a row") and (shape.takes(TotalVariation()) or shape.takes(BandedIPM()))
+    return (shape.X == "diagonal" and shape.takes(TotalVariation())) or shape.is_trend
 
 
 # --- the choice ------------------------------------------------------------------------------------------------------
@@ -488,9 +494,12 @@ def choices(problem: Problem, tuning: Tuning = AUTOMATIC, along_path: bool = Fal
         return
     rules = (rule for rule in RULES if along_path or not rule.along_path)
     found = (rule for rule in _by_cost(rules, shape) if rule.applies(shape) and shape.takes(rule.solver(tuning)))
-    first = next(found, LAST_RESORT)
+    first, tried = next(found, LAST_RESORT), list[Solver]()
     for rule in itertools.chain([first], found):
-        yield rule.choice(shape, tuning)
+        choice = rule.choice(shape, tuning)
+        if choice.solver not in tried:
+            tried.append(choice.solver)
+            yield choice
 
 
 def _by_cost(rules: Iterator[Rule], shape: Shape) -> Iterator[Rule]:

@@ -269,7 +269,8 @@ def _unpacked(path: Path, of: dict[str, str]) -> Moment:
     if "adasadmm" in differing:
         made_by = about["of"].get("adasadmm")
         raise CheckpointError(
-            f"{path} was written by adasadmm {made_by}, this is {__version__}: results may differ in the last bits"
+            f"{path} was written by adasadmm {made_by}, this is {__version__}: results may differ in the last bits. "
+            "Start the run again in another folder, or resume it with that version"
         )
     if differing:
         raise CheckpointError(f"{path} belongs to another run: it differs in {', '.join(differing)}")

@@ -53,7 +53,13 @@ Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | float | bool | None
 
 
 # Solvers of version 0.2 that have another name now. None of these has a setting that still counts.
-RENAMED = dict.fromkeys(("ChainDP", "AlternatingChains", "DualGradient", "SoftThreshold"), "TotalVariation")
+RENAMED = {
+    "ChainDP": "TotalVariation",
+    "AlternatingChains": "TotalVariation",
+    "DualGradient": "TotalVariation",
+    "SoftThreshold": "TotalVariation",
+    "BandedIPM": "IPM",
+}
 RDA_OF_0_2 = "contains the state of partial_fit of RDASADMM as version 0.2 saved it, which has another form now"
 NO_SETTINGS: Json = {
     "__class__": "str",

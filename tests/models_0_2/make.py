@@ -12,6 +12,7 @@ from adasadmm import (
     StructuredRegressor,
     TermsRegressor,
     TotalVariationDenoiser,
+    TrendFilter,
     save_model,
     terms,
 )
@@ -44,3 +45,5 @@ if __name__ == "__main__":
         terms.group(["weight"]),
     ]
     save_model(TermsRegressor(kinds, alpha=0.01, tol=1e-6).fit(*policies()), HERE / "terms.skops")
+    trend = TrendFilter(order=1, alpha=0.01).fit(np.arange(12.0), np.abs(np.arange(12.0) - 5.0))
+    save_model(trend, HERE / "trend.skops")

@@ -2,7 +2,7 @@
 
 A loss is a ``NamedTuple``, and each of these functions is registered for its class. A loss of your own needs ``value``
 and ``slope`` for the stochastic solvers; ``prox`` for OADMM, ADMM, ALM, SPDHG, SDCA and ConsensusADMM; ``curvature``
-for SVRGADMM and ASVRGADMM; ``second`` for ProximalNewton, IPM, BandedIPM, TotalVariation and
+for SVRGADMM and ASVRGADMM; ``second`` for ProximalNewton, IPM, TotalVariation and
 degrees of freedom; ``conjugate`` and ``domain`` for a duality gap. The first `Problem` with an instance of the class
 tries the functions out at a few points, and rejects a loss whose functions contradict each other.
 

@@ -15,7 +15,6 @@ from .admm.consensus import ConsensusADMM as ConsensusADMM
 from .alm.alm import ALM as ALM
 from .alm.proximal_newton import ProximalNewton as ProximalNewton
 from .base import Monitor, NamedState, Point, Run, Slopes, Solver, Unfit, check_fits, fits  # noqa: F401
-from .ipm.banded import BandedIPM as BandedIPM
 from .ipm.ipm import IPM as IPM
 from .sdca import SDCA as SDCA
 

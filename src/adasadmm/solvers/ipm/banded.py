@@ -1,9 +1,11 @@
-"""Trend filtering and its like: X has one entry in each row, and A is banded.
+"""The interior-point method for trends and their like: X has one entry in each row, and A is banded.
 
-The interior-point method with a banded factorisation of the system in w and t together (`linalg.banded_system`), so
-that t loses no digits where J is small. An iteration takes time in proportion to the number of points, hardly more than
-a certificate. So one `advance` runs all iterations, until the method's own estimate of the gap is far below any
-``tol``, or rounding errors stop it.
+The system in w and t together has a banded factorisation (`linalg.banded_system`), so that t loses no digits where J is
+small. A step takes time in proportion to the number of points, hardly more than a certificate. So one `advance` takes
+all steps, until the method's own estimate of the gap is far below any ``tol``, or rounding errors stop it. Should they
+do so far from the solution, the general iteration begins anew.
+
+Reference: S.-J. Kim, K. Koh, S. Boyd, D. Gorinevsky, l1 trend filtering, SIAM Review 51, 2009.
 """
 
 from __future__ import annotations
@@ -15,24 +17,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ... import losses, penalties
-from ..._core.jit import is_registered, unwrapped
+from ... import penalties
 from ...certificates.trace import Certificate
 from ...linalg.banded_system import Saddle
 from ...problem import Problem
 from ...rows.matrices import CSR, Dense, to_scipy
-from ..all_rows import AllRowsSolver
-from ..base import Point, refuse
+from ..base import Point
 from ..tv.exact import ExactMethod
 from ..tv.nodes import limits_of
 from . import steps as steps
 from .banded_terms import Edges, KinkedRows, SmoothRows
 from .box_terms import loss_pieces
+from .general import InteriorPointMethod
 from .scales import units_of
 
-__all__ = ["BandedIPM"]
+__all__ = ["BandedMethod", "is_trend"]
 
-MOST_ITERATIONS = 200
+MOST_ITERATIONS = 200  # of this method, and of the general one after it
 CONVERGED = 1e-9  # the estimate of the relative gap at which the method ends
 PROGRESS, PATIENCE = 0.9, 40  # the estimate must fall to this part within this number of iterations,
 SMALL, FLOOR, AT_FLOOR = (
@@ -51,57 +52,13 @@ NO_WEIGHT, ALMOST_RIGID = 1e100, 1e-6
 SMALL_PART = 1e-3  # of its reach: a coordinate below this counts as of this size
 
 
-@dataclasses.dataclass(frozen=True)
-class BandedIPM(AllRowsSolver):
-    """A primal-dual interior-point method with banded factorisations, for trend filtering.
-
-    Each row of X must have one entry, and each row of A entries in a few neighbouring columns, in the order of the
-    columns, as `graphs.difference` makes them, for any order and at uneven positions. The penalty must be `L1`. The
-    losses are those of `IPM`. One iteration runs the method to the end; it takes 10 to 30 steps of linear time, however
-    strong the penalty is.
-
-    References
-    ----------
-    S.-J. Kim, K. Koh, S. Boyd, D. Gorinevsky, l1 trend filtering, SIAM Review 51, 2009.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from adasadmm import BandedIPM, L1, Problem, Squared, graphs, solve
-    >>> y = [0.0, 1.0, 2.0, 3.0, 2.0, 1.0, 0.0]
-    >>> problem = Problem(np.eye(7), y, loss=Squared(), penalty=L1(0.01), A=graphs.difference(7, order=2))
-    >>> solve(problem, BandedIPM()).v.round(2)
-    array([ 0.  ,  0.  , -1.96,  0.  ,  0.  ])
-    """
-
-    default_epochs = 1.0
-
-    @property
-    def fit_epochs(self) -> int:
-        return 1
-
-    @staticmethod
-    def fits(problem: Problem) -> str:
-        """Why the method cannot solve a problem; empty if it can."""
-        if problem.source is not None:
-            return "the rows are not in memory"
-        if problem.B is not None or problem.has_b:
-            return "B is not -I, or b is not 0"
-        if problem.w_set is not None or problem.w_copy is not None:
-            return "w has a set"
-        if not isinstance(problem.penalty, penalties.L1) or not limits_of(problem).all():
-            return "the penalty is not L1, or has a weight of 0"
-        if not loss_pieces(problem.loss, problem.rows.y[:0]) and not is_registered(losses.second, problem.loss):
-            return f"{type(unwrapped(problem.loss)).__name__} has no losses.second"
-        if entries_of(problem) is None:
-            return f"X, of shape {problem.rows.X.shape}, does not have one entry in each row"
-        return "" if problem.bands is not None else "A is not banded"
-
-    def check(self, problem: Problem) -> None:
-        refuse(self, self.fits(problem))
-
-    def method(self, problem: Problem, start: Point) -> BandedMethod:
-        return BandedMethod(problem, start)
+def is_trend(problem: Problem) -> bool:
+    """Whether X has one entry in each row, A is banded, and the penalty is L1, of a problem that `IPM` admits."""
+    if problem.has_b or problem.w_set is not None or problem.w_copy is not None:
+        return False
+    if not isinstance(problem.penalty, penalties.L1) or not limits_of(problem).all():
+        return False
+    return entries_of(problem) is not None and problem.bands is not None
 
 
 def entries_of(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
@@ -154,9 +111,7 @@ class BandedMethod(ExactMethod):
             try:
                 self._iterate()
             except np.linalg.LinAlgError:
-                if least < math.inf:
-                    break
-                raise
+                break
             estimate = (self.now.gap + self.now.off) / self._excess
             ago = 0 if estimate < PROGRESS * least else ago + 1
             if estimate < least:
@@ -165,9 +120,11 @@ class BandedMethod(ExactMethod):
             if not CONVERGED < estimate < math.inf or ago > (AT_FLOOR if at_floor else PATIENCE):
                 break
         self._keep(*best)
-        if least < SMALL:
-            with contextlib.suppress(np.linalg.LinAlgError):
+        with contextlib.suppress(np.linalg.LinAlgError):
+            if least < SMALL:
                 self._fuse(max(least, CONVERGED))
+            else:
+                self._begin_anew()
 
     def _begin(self) -> None:
         """The first iterate, x = 0."""
@@ -204,6 +161,19 @@ class BandedMethod(ExactMethod):
         self.w[:], self.theta[:] = x, -t
         np.divide(slopes, weight, out=self.s, where=weight > 0.0)
         self.zero[:] = edges.tends_to_zero(self.sizes @ np.abs(x))
+
+    def _begin_anew(self) -> None:
+        """The general iteration, from w = 0; its result is kept if the gap is smaller."""
+        start, gap = Point(*map(np.zeros_like, self.point)), self.certificate().relative_gap
+        general = InteriorPointMethod(self.problem, start)
+        for _ in range(MOST_ITERATIONS):
+            general.advance()
+            found = general.certificate().relative_gap if general.is_finite() else math.nan
+            if not found > CONVERGED:
+                break
+        if found < gap:
+            self.w[:], self.theta[:], self.s[:] = general.w, general.point.theta, general.dual_point()[0]
+            self.zero[:] = general.v == 0.0
 
     # --- an iteration ------------------------------------------------------------------------------------------------
 

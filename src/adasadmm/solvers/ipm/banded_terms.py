@@ -1,6 +1,6 @@
 """The terms of the interior-point method for trends: of the rows of A, and of the rows of X, which have one entry each.
 
-The formulas are those of `ipm_steps`. A smooth loss enters by its derivatives, one with kinks by its box terms.
+The formulas are those of `steps`. A smooth loss enters by its derivatives, one with kinks by its box terms.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from ... import losses
 from ...problem import Problem
 from . import steps as steps
 from .box_terms import terms_of_loss
-from .ipm import FIRST_GAP
-from .scales import Units
+from .scales import FIRST_GAP, Units
 from .steps import Step, Variables
 
 __all__ = ["Edges", "KinkedRows", "SmoothRows"]

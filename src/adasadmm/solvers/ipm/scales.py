@@ -12,8 +12,9 @@ from ...problem import Problem
 from ...rows import products
 from ..units import at_zero
 
-__all__ = ["Units", "units_of"]
+__all__ = ["FIRST_GAP", "Units", "units_of"]
 
+FIRST_GAP = 10.0  # times the loss at 0 is the first complementarity, if the loss has kinks
 HOLD, HOLD_EMPTY = 1e-12, 1e-8  # of a coordinate's curvature: its proximal term if it has no ridge; if it has no data
 
 
