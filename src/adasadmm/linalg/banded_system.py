@@ -85,6 +85,8 @@ def bands_of(A: CSR) -> Bands | None:
 class Saddle:
     """The system in x and t for one A, and changing H and J.
 
+    Large edges would enlarge the rounding errors of ``A x``; those of t are as small as they can be.
+
     Attributes
     ----------
     is_whole : bool
@@ -156,16 +158,7 @@ class BandedSystem(System):
         self.saddle.factor(self.H, 1.0 / np.maximum(self.edges, NO_WEIGHT))
 
     def approximate(self, rhs: np.ndarray) -> np.ndarray:
-        return self.jointly(rhs, np.zeros_like(self.edges))[0]
-
-    def jointly(self, f: np.ndarray, pull: np.ndarray, careful: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """The solution x of ``M x = f - A' pull``, and ``t = edges (A x) + pull``.
-
-        Large edges would enlarge the rounding errors of ``A x``; those of t are as small as they can be. ``careful``
-        asks for the factor of the whole system.
-        """
-        self.saddle.is_whole |= careful
-        return self.saddle.solve(f, -self.saddle.J * pull)
+        return self.saddle.solve(rhs, np.zeros_like(self.edges))[0]
 
 
 class Inner:

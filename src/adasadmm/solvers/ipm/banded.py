@@ -2,8 +2,7 @@
 
 The system in w and t together has a banded factorisation (`linalg.banded_system`), so that t loses no digits where J is
 small. A step takes time in proportion to the number of points, hardly more than a certificate. So one `advance` takes
-all steps, until the method's own estimate of the gap is far below any ``tol``, or rounding errors stop it. Should they
-do so far from the solution, the general iteration begins anew.
+all steps, until the method's own estimate of the gap is far below any ``tol``, or rounding errors stop it.
 
 Reference: S.-J. Kim, K. Koh, S. Boyd, D. Gorinevsky, l1 trend filtering, SIAM Review 51, 2009.
 """
@@ -28,19 +27,14 @@ from ..tv.nodes import limits_of
 from . import steps as steps
 from .banded_terms import Edges, KinkedRows, SmoothRows
 from .box_terms import loss_pieces
-from .general import InteriorPointMethod
 from .scales import units_of
 
 __all__ = ["BandedMethod", "is_trend"]
 
-MOST_ITERATIONS = 200  # of this method, and of the general one after it
+MOST_ITERATIONS = 200
 CONVERGED = 1e-9  # the estimate of the relative gap at which the method ends
-PROGRESS, PATIENCE = 0.9, 40  # the estimate must fall to this part within this number of iterations,
-SMALL, FLOOR, AT_FLOOR = (
-    1e-5,
-    0.01,
-    2,
-)  # or, if it is small, and mostly rounding errors of the other conditions, in these
+PROGRESS, PATIENCE = 0.9, 100  # the estimate must fall to this part within this number of iterations,
+SMALL, FLOOR, AT_FLOOR = 1e-5, 0.01, 2  # or in these, if it is small and mostly rounding errors of other conditions
 TINY = 1e-12  # of the loss at 0: the least objective that the gap is relative to
 EPS, PART = np.finfo(float).eps, 100.0
 ROUNDING = (
@@ -120,11 +114,9 @@ class BandedMethod(ExactMethod):
             if not CONVERGED < estimate < math.inf or ago > (AT_FLOOR if at_floor else PATIENCE):
                 break
         self._keep(*best)
-        with contextlib.suppress(np.linalg.LinAlgError):
-            if least < SMALL:
+        if least < SMALL:
+            with contextlib.suppress(np.linalg.LinAlgError):
                 self._fuse(max(least, CONVERGED))
-            else:
-                self._begin_anew()
 
     def _begin(self) -> None:
         """The first iterate, x = 0."""
@@ -161,19 +153,6 @@ class BandedMethod(ExactMethod):
         self.w[:], self.theta[:] = x, -t
         np.divide(slopes, weight, out=self.s, where=weight > 0.0)
         self.zero[:] = edges.tends_to_zero(self.sizes @ np.abs(x))
-
-    def _begin_anew(self) -> None:
-        """The general iteration, from w = 0; its result is kept if the gap is smaller."""
-        start, gap = Point(*map(np.zeros_like, self.point)), self.certificate().relative_gap
-        general = InteriorPointMethod(self.problem, start)
-        for _ in range(MOST_ITERATIONS):
-            general.advance()
-            found = general.certificate().relative_gap if general.is_finite() else math.nan
-            if not found > CONVERGED:
-                break
-        if found < gap:
-            self.w[:], self.theta[:], self.s[:] = general.w, general.point.theta, general.dual_point()[0]
-            self.zero[:] = general.v == 0.0
 
     # --- an iteration ------------------------------------------------------------------------------------------------
 

@@ -15,13 +15,12 @@ import numpy as np
 
 from ... import losses, penalties
 from ...certificates.trace import Certificate
-from ...linalg.banded_system import BandedSystem
 from ...problem import Problem
 from ...rows import products
 from ..all_rows import Method
 from ..base import Monitor, Point, Slopes
 from . import steps as steps
-from .box_terms import Terms, curvature_of, loss_pieces, terms_of
+from .box_terms import curvature_of, loss_pieces, terms_of
 from .scales import FIRST_GAP, units_of
 
 __all__ = ["InteriorPointMethod"]
@@ -73,11 +72,6 @@ class InteriorPointMethod(Method):
         self.ends = float(self.terms.shares.sum()) + 2.0 * len(self.terms.cones.radius)
         self.system = problem.system
         self.careful = False  # if not, solutions are only refined together with dt
-        of_A = np.flatnonzero(self.terms.row >= problem.n)
-        self.of_A, self.rows_of_A = of_A, self.terms.row[of_A] - problem.n
-        # The system that finds the dt of A's rows together with dw; each row has one term, with two ends, and no more.
-        are_boxes = not self.curvature.any() and _are_boxes(self.terms, of_A)
-        self.joint = self.system if isinstance(self.system, BandedSystem) and are_boxes else None
         self.units = units_of(problem)
         self.length, self.soft, self.damping = 1.0, HARDEST, 0.0
         self._begin()
@@ -116,10 +110,8 @@ class InteriorPointMethod(Method):
         residual = self._residual(smooth)
         for _ in range(ATTEMPTS):
             way = self._direction(residual, smooth)
-            if way.cost <= (REFINED if self.joint else HARMFUL) * self._error(residual):
+            if way.cost <= HARMFUL * self._error(residual):
                 self.soft = max(HARDER * self.soft, HARDEST)
-                break
-            if self.careful and self.joint:
                 break
             if self.careful:
                 self.soft = min(SOFTER * self.soft, SOFTEST)
@@ -135,9 +127,6 @@ class InteriorPointMethod(Method):
         n = self.problem.n
         self.w += self.length * way.dw
         self.u += self.length * way.du
-        if self.joint:  # so that no rounding errors add up
-            self.u[:] = self._along(self.w)
-            self.u[n:] -= self.problem.b
         self.slopes[:] = smooth.slopes[:n] + self.length * smooth.curved[:n] * way.du[:n]
         self.gap = steps.move(self.terms, self.x, self.step, self.length)
         self._set_duals()
@@ -156,34 +145,23 @@ class InteriorPointMethod(Method):
     def _direction(self, residual: np.ndarray, smooth: Smooth) -> Direction:
         """Mehrotra's predictor and corrector, with one matrix."""
         n, curved, weight, bends = self.problem.n, smooth.curved, smooth.curved.copy(), np.zeros_like(self.u)
-        soft = (0.0 if self.joint else self.soft) * self.units.softness
         self.step.forget_products()
-        steps.scale(self.terms, self.x, self.step, soft, weight, bends)
+        steps.scale(self.terms, self.x, self.step, self.soft * self.units.softness, weight, bends)
         # The proximal term of each coordinate changes the steps, but not where they lead to.
         self.held = math.sqrt(self.soft / HARDEST) * self.units.hold + self.damping * self.units.curvature
         self.system.factor(weight[:n], weight[n:], self.problem.gamma + self.held, bends[n:])
         dw, du = self._aimed_at(0.0, residual)
         if self.ends:
             dw, du = self._aimed_at(self._centre(), residual)
-        if self.joint is None:
-            dw, du, left = self._refined(residual, curved, dw, du)
-            cost = self._cost(left)
-        else:
-            dw, du, left, cost = self._refined_together(self.joint, residual, curved, dw, du)
-        return Direction(dw, du, left, cost, steps.to_boundary(self.terms, self.x, self.step))
+        dw, du, left = self._refined(residual, curved, dw, du)
+        return Direction(dw, du, left, self._cost(left), steps.to_boundary(self.terms, self.x, self.step))
 
     def _aimed_at(self, mean: float, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The direction of w and u that aims at this mean complementarity, and the dt that belongs to it."""
         pull = np.zeros_like(self.u)
         steps.aim(self.terms, self.x, self.u, self.step, mean, pull)
-        if self.joint is None:
-            dw, du = self._solution(residual + self._back(pull))
-            steps.turn(self.terms, du, self.step)
-            return dw, du
-        dw, t = self.joint.jointly(-residual - self._back_of_rows(pull), pull[self.problem.n :], self.careful)
-        du = self._along(dw)
+        dw, du = self._solution(residual + self._back(pull))
         steps.turn(self.terms, du, self.step)
-        self.step.dt[self.of_A] = t[self.rows_of_A]
         return dw, du
 
     def _centre(self) -> float:
@@ -210,28 +188,6 @@ class InteriorPointMethod(Method):
             steps.amend(self.terms, change, self.step)
             left = self._left(residual, curved, dw, du)
         return dw, du, left
-
-    def _refined_together(
-        self, joint: BandedSystem, residual: np.ndarray, curved: np.ndarray, dw: np.ndarray, du: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Iterative refinement of dw and the dt of A's rows, which the system finds together."""
-        step, of_A, at, n = self.step, self.of_A, self.rows_of_A, self.problem.n
-        limit, enough = self.terms.high[of_A], REFINED * self._error(residual)
-        for attempt in range(REFINEMENTS + 1):
-            left, left_t = self._left(residual, curved, dw, du), np.zeros(self.problem.m)
-            left_t[at] = step.J[of_A] * step.dt[of_A] - step.G[of_A] - du[n:][at]
-            cost = self._cost(left) + float(limit @ np.abs(left_t[at]))
-            if cost <= enough or attempt == REFINEMENTS:
-                break
-            pull = np.zeros(self.problem.m)
-            pull[at] = -left_t[at] / step.J[of_A]
-            more, t = joint.jointly(-left, pull, self.careful)
-            dt = step.dt[of_A] + t[at]
-            change = self._along(more)
-            dw, du = dw + more, du + change
-            steps.amend(self.terms, change, step)
-            step.dt[of_A] = dt
-        return dw, du, left, cost
 
     def _left(self, residual: np.ndarray, curved: np.ndarray, dw: np.ndarray, du: np.ndarray) -> np.ndarray:
         """Return the residual that remains after a direction: 0 up to rounding errors."""
@@ -280,13 +236,9 @@ class InteriorPointMethod(Method):
 
     def _back(self, pull: np.ndarray) -> np.ndarray:
         """``X' pull`` of the rows of X, plus ``A' pull`` of those of A."""
-        return self._back_of_rows(pull) + self.problem.times_A_transposed(pull[self.problem.n :])
-
-    def _back_of_rows(self, pull: np.ndarray) -> np.ndarray:
-        """``X' pull`` of the rows of X."""
         out = np.empty(self.problem.d)
         products.transposed_product(self.problem.rows.X, pull[: self.problem.n], out)
-        return out
+        return out + self.problem.times_A_transposed(pull[self.problem.n :])
 
     # --- the point ---------------------------------------------------------------------------------------------------
 
@@ -311,9 +263,3 @@ class InteriorPointMethod(Method):
 
     def saved(self) -> dict[str, np.ndarray]:
         return super().saved() | self.x.named()
-
-
-def _are_boxes(terms: Terms, chosen: np.ndarray) -> bool:
-    """Whether the chosen terms have two finite ends, no flex, and rows of their own."""
-    finite = np.isfinite(terms.low[chosen]) & np.isfinite(terms.high[chosen]) & (terms.flex[chosen] == 0.0)
-    return not len(terms.cones.radius) and bool(finite.all()) and np.bincount(terms.row[chosen]).max(initial=0) <= 1
