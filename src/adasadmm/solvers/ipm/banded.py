@@ -31,7 +31,7 @@ from .scales import units_of
 
 __all__ = ["BandedMethod", "is_trend"]
 
-MOST_ITERATIONS = 200
+MOST_ITERATIONS = 500
 CONVERGED = 1e-9  # the estimate of the relative gap at which the method ends
 PROGRESS, PATIENCE = 0.9, 100  # the estimate must fall to this part within this number of iterations,
 SMALL, FLOOR, AT_FLOOR = 1e-5, 0.01, 2  # or in these, if it is small and mostly rounding errors of other conditions
