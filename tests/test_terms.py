@@ -413,6 +413,8 @@ def test_a_table_must_be_a_frame(claims):
 def test_a_factor_with_one_level(table, claims):
     with pytest.raises(ValueError, match="one level only, 'a': leave the term out"):
         fits(terms.nominal("region"), table.assign(region="a"), claims)
+    with pytest.raises(ValueError, match=r"terms.nominal\('region'\): column 'region' has no values"):
+        fits(terms.nominal("region", missing="ignore"), table.assign(region=[None] * len(table)), claims)
 
 
 def test_a_place_without_coordinates(table, claims):

@@ -64,6 +64,15 @@ def test_streamed_rows_give_the_model_of_the_frame(policies, rows):
     np.testing.assert_allclose(files.coef_, fitted(policies, solver=ALM()).coef_, atol=1e-6)
 
 
+@pytest.mark.parametrize(("listed", "passes"), [(TERMS[3:4], 2), (TERMS[:1], 3)], ids=["numbers", "a factor"])
+def test_how_often_files_are_read(rows, listed, passes, monkeypatch):
+    """Once for values and moments, once for counts of levels if there are any, and once to encode the rows."""
+    seen, read = [], type(rows).read
+    monkeypatch.setattr(type(rows), "read", lambda *given: seen.append(given[1]) or read(*given))
+    TermsRegressor(listed, **SETTINGS).fit(rows)
+    assert len(seen) == passes * len(rows)
+
+
 def test_a_search_loads_the_rows(rows):
     assert TermsRegressorCV(TERMS[:2], loss="poisson", alphas=[0.1, 0.01], cv=2).fit(rows).alpha_ in (0.1, 0.01)
 

@@ -42,27 +42,28 @@ def learn(terms: list[Term], blocks: Blocks, centred: bool) -> Design:
     """The design of the terms, from two passes over the rows of a fit."""
     in_order = sorted(terms, key=lambda term: bool(term.factors))  # after those on which they are built
     first = {term.title: term.first_pass() for term in in_order}
-    rows = 0
+    rows, collected = 0, _collected(first)
     for table, measures in blocks():
         rows += len(table)
         for term in in_order:
             term.check_table(table)
-        _add(first, table, measures)
+        for statistics in collected:
+            statistics.add(table, measures)
     second: dict[str, Any] = {}
     for term in in_order:
         second[term.title] = term.second_pass(first[term.title], second)
-    if any(second.values()):
-        for table, measures in blocks():
-            _add(second, table, measures)
+    collected = _collected(second)
+    for table, measures in blocks() if collected else ():
+        for statistics in collected:
+            statistics.add(table, measures)
     made: dict[str, Block] = {}
     for term in in_order:
         made[term.title] = term.block(first[term.title], second[term.title], made)
     return Design(tuple(made[term.title] for term in terms), centred, rows)
 
 
-def _add(collected: dict[str, Statistics | None], table: Table, measures: Measures) -> None:
-    for statistics in filter(None, collected.values()):
-        statistics.add(table, measures)
+def _collected(by_term: dict[str, Statistics | None]) -> list[Statistics]:
+    return [statistics for statistics in by_term.values() if statistics is not None]
 
 
 @dataclass(frozen=True, eq=False)
