@@ -37,7 +37,8 @@ def filled(text, results):
 
 def pages():
     """The pages with figures."""
-    return [path for path in sorted(DOCS.glob("*/*.md")) if PLACE.search(path.read_text(encoding="utf-8"))]
+    found = [*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("*/*.md"))]
+    return [path for path in found if PLACE.search(path.read_text(encoding="utf-8"))]
 
 
 def _figure(results, case, key, how):

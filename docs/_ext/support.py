@@ -1,16 +1,20 @@
-"""The support matrix: which estimator has which parameters, and which solver takes which loss, penalty and rows.
+"""The support matrix: which estimator has which parameters, and which solver takes which loss, penalty and rows; and
+which solver "auto" chooses.
 
 The tables are computed when the site is built. `solve` calls `adasadmm.solvers.check_fits` before any work, and so do
-these tables: they cannot differ.
+these tables: they cannot differ. The choices are the rules of `adasadmm.auto` themselves.
 """
 
 import inspect
+import re
 
 import numpy as np
 import scipy.sparse as sp
 
 import adasadmm
 from adasadmm import Problem, graphs, losses, penalties, solvers
+from adasadmm.auto import LAST_RESORT, RULES
+from adasadmm.registry import AUTOMATIC
 
 OWN = {"OADMM": (1.0,)}  # arguments without a default
 SOLVERS = [cls(*OWN.get(cls.__name__, ())) for cls in solvers.BUILT_IN]
@@ -35,12 +39,8 @@ def fits(solver, loss, penalty, design):
     """Whether `solve` accepts the solver for a small problem of this kind: a chain over four coefficients."""
     X = DESIGNS[design]
     y = np.where(np.arange(X.shape[0]) % 2, 1.0, -1.0) if losses.takes_labels(loss) else np.ones(X.shape[0])
-    try:
-        problem = Problem(X, y, loss=loss, penalty=penalty, A=graphs.difference(4), gamma=0.1 * (design != "diagonal"))
-        solvers.check_fits(solver, problem)
-    except (TypeError, ValueError, NotImplementedError):
-        return False
-    return True
+    problem = Problem(X, y, loss=loss, penalty=penalty, A=graphs.difference(4), gamma=0.1 * (design != "diagonal"))
+    return solvers.fits(solver, problem)
 
 
 def ever(solver, loss, penalty):
@@ -95,9 +95,19 @@ def by_rows():
     return _table(["solver", "dense X", "sparse X", "rows from files", "any B", "certified gap"], lines)
 
 
+def by_rule():
+    """A line for each rule of "auto": the problems to which it applies, the solver, and what it says."""
+    letters = {"n": "n", "samples": "n", "d": "d", "features": "d", "width": "k"}
+    lines = []
+    for rule in (*RULES, LAST_RESORT):
+        reason = re.sub(r"{shape[.](\w+)[^}]*}", lambda fact: letters.get(fact[1], "..."), rule.reason)
+        lines.append([rule.case, f"`{type(rule.solver(AUTOMATIC)).__name__}`", reason])
+    return _table(["problem", "solver", "`solver_reason_`"], lines)
+
+
 def _table(heads, lines):
     every = [heads, ["---"] * len(heads), *lines]
     return "\n" + "\n".join("| " + " | ".join(line) + " |" for line in every) + "\n"
 
 
-TABLES = {"estimators": by_estimator, "losses": by_loss, "penalties": by_penalty, "rows": by_rows}
+TABLES = {"rules": by_rule, "estimators": by_estimator, "losses": by_loss, "penalties": by_penalty, "rows": by_rows}

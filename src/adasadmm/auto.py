@@ -1,16 +1,9 @@
 """The choice of ``solver="auto"``: the facts about a problem that matter, `Shape`, and a table of `RULES`.
 
 In memory, all methods but the stochastic ones solve a Newton system in each step, by the cheapest factorisation for the
-shape (`linalg.systems`). They differ in how many steps they need, and in what a step costs beside the system:
-
-- where X is diagonal, the direct methods need none or a few;
-- where X falls into blocks of columns, one for each node of a network, and A couples the blocks, ADMM with copies of
-  the coefficients has a system for each block instead of one for all;
-- for large sparse data with a ridge and a penalty along chains, dual coordinate ascent needs none;
-- the interior-point method needs 7 to 30, with all rows in the matrix;
-- the augmented Lagrangian method needs 20 to 100, but only with the rows at which the loss has curvature, or a sample
-  of them. So it is faster where rows are many more than features, unless all rows have curvature and Newton's matrix
-  costs no more than a few passes over X.
+shape (`linalg.systems`). They differ in how many steps they need, and in what a step costs beside the system. The
+interior-point method needs 7 to 30, with all rows in the matrix; the augmented Lagrangian method 20 to 100, with only
+the rows at which the loss has curvature, or a sample of them; direct methods, for special shapes, none or a few.
 
 The rules that apply to a problem, and whose solver takes it, are run in the order of the table until one of them
 reaches ``tol``. To change a choice, change a rule; nothing else in the package chooses a solver.
@@ -52,7 +45,7 @@ from .solvers.ipm.box_terms import loss_pieces
 from .solvers.sdca import difficulty
 from .solvers.tv.total_variation import Strategy, strategy_of
 
-__all__ = ["RULES", "Choice", "Rule", "Shape", "candidates", "choices", "for_blocks", "is_auto", "shape_of"]
+__all__ = ["RULES", "Choice", "Rule", "Shape", "candidates", "choices", "is_auto", "shape_of", "unpenalised"]
 
 MOST_FEATURES = 2000  # with more, a dense d x d matrix costs more than passes over the rows
 # Rows a feature above which ALM is faster than IPM, measured at 100 to 1,000 features. If the loss has kinks, few rows
@@ -74,6 +67,7 @@ EXACTNESS = 4.0  # how much longer a method may take that shows which coefficien
 LARGE_NETWORK = 20_000
 STEPS_OF_IPM, STEPS_OF_CONSENSUS = 12, 150
 MOST_DIFFICULTY = 10.0  # of dual coordinate ascent on a smooth loss: above, IPM is faster
+SINGLE, ITERATIVE = ("diagonal", "one entry a row"), "conjugate gradients"
 
 
 # --- the shape of a problem ------------------------------------------------------------------------------------------
@@ -82,19 +76,21 @@ MOST_DIFFICULTY = 10.0  # of dual coordinate ascent on a smooth loss: above, IPM
 class Shape:
     """The facts about a problem on which the choice of a solver depends.
 
-    A fact is computed when a rule first asks for it, and kept; what is expensive, such as the symbolic factorisation of
-    Newton's system, is kept by the problem, for the run. Which losses and penalties a method takes is not repeated
-    here: `takes` asks the method.
+    A fact is computed when a rule first asks for it; what is expensive, such as the symbolic factorisation of Newton's
+    system, is kept by the problem, for the run. Which losses and penalties a method takes is asked of the method.
 
     Attributes
     ----------
-    n, d, m, width : int
-        Predictions, coefficients, rows of A, and predictions of a row.
+    n, d, width : int
+        Predictions, coefficients, and predictions of a row.
+    samples, features : int
+        Rows, and coefficients for each prediction of a row.
     """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = weakref.ref(problem)  # which keeps its shape, not the other way round
-        self.n, self.d, self.m, self.width = problem.n, problem.d, problem.m, losses.width(problem.loss)
+        self.n, self.d, self.width = problem.n, problem.d, losses.width(problem.loss)
+        self.samples, self.features = problem.terms, problem.d // self.width
 
     @property
     def problem(self) -> Problem:
@@ -106,10 +102,39 @@ class Shape:
         """Whether a solver can be used for the problem."""
         return fits(solver, self.problem)
 
+    def has(self, function: str) -> bool:
+        """Whether the loss has this function of `losses`: "prox", for example."""
+        return is_registered(getattr(losses, function), self.problem.loss)
+
     @functools.cached_property
-    def rows(self) -> str:
-        """Where the rows are: "memory", "stream" or "workers"."""
-        return "workers" if self.problem.on_workers else "memory" if self.problem.source is None else "stream"
+    def kind(self) -> str:
+        """The kind of rows and loss.
+
+        "stream" or "workers" if the rows are not in memory; "any B" if B is not -I; "vector": several predictions for
+        each row; "slope only": neither a prox nor a second derivative; else "scalar".
+        """
+        problem = self.problem
+        if problem.source is not None:
+            return "workers" if problem.on_workers else "stream"
+        if problem.B is not None:
+            return "any B"
+        if self.width > 1:
+            return "vector"
+        return "scalar" if self.has("prox") or losses.is_smooth(problem.loss) else "slope only"
+
+    @functools.cached_property
+    def loss(self) -> str:
+        """The form of a scalar loss.
+
+        "squared"; "curved": a second derivative, and no linear or quadratic pieces; "smooth": such pieces, and no
+        kinks; "kinked".
+        """
+        loss = self.problem.loss
+        if not losses.is_smooth(loss):
+            return "kinked"
+        if isinstance(loss, losses.Squared):
+            return "squared"
+        return "smooth" if loss_pieces(loss, self.problem.rows.y[:0]) else "curved"
 
     @functools.cached_property
     def X(self) -> str:
@@ -121,47 +146,6 @@ class Shape:
             return "dense"
         return "one entry a row" if (np.diff(inner.indptr) == 1).all() else "sparse"
 
-    @functools.cached_property
-    def loss(self) -> str:
-        """The kind of loss.
-
-        "vector": several predictions for each row; "slope only": neither a prox nor a second derivative; "squared";
-        "curved": a second derivative, and no linear or quadratic pieces; "smooth": such pieces, and no kinks; "kinked".
-        """
-        loss = self.problem.loss
-        if self.width > 1:
-            return "vector"
-        if not losses.is_smooth(loss):
-            return "kinked" if is_registered(losses.prox, loss) else "slope only"
-        if isinstance(loss, losses.Squared):
-            return "squared"
-        return "smooth" if loss_pieces(loss, self.problem.rows.y[:0]) else "curved"
-
-    @functools.cached_property
-    def is_trend(self) -> bool:
-        """Whether X has one entry in each row, A is banded, and the penalty is L1."""
-        has_entries = self.is_scalar and self.X in ("diagonal", "one entry a row")
-        return has_entries and is_trend(self.problem) and self.takes(IPM())
-
-    @property
-    def is_smooth(self) -> bool:
-        return self.loss in ("squared", "smooth", "curved")
-
-    @property
-    def has_curvature(self) -> bool:
-        """Whether the slope of the loss has a known Lipschitz constant."""
-        return is_registered(losses.curvature, self.problem.loss)
-
-    @property
-    def is_scalar(self) -> bool:
-        """Whether the rows are in memory, each with one prediction, and v is a function of w."""
-        return self.rows == "memory" and self.loss != "vector" and self.problem.B is None
-
-    @property
-    def is_certified(self) -> bool:
-        """The same with a loss for which methods with all rows know their gap."""
-        return self.is_scalar and self.loss != "slope only"
-
     @property
     def strategy(self) -> Strategy | str:
         """How total variation is solved where X is diagonal; or why it is not."""
@@ -172,10 +156,20 @@ class Shape:
         """How Newton's system is solved."""
         return self.problem.system.name
 
+    @functools.cached_property
+    def is_trend(self) -> bool:
+        """Whether X has one entry in each row, A is banded, and the penalty is L1."""
+        return self.X in SINGLE and is_trend(self.problem) and self.takes(IPM())
+
     @property
-    def is_iterative(self) -> bool:
-        """Whether Newton's system is solved by conjugate gradients."""
-        return self.newton == "conjugate gradients"
+    def is_direct(self) -> bool:
+        """Whether X has at most one entry in each row, and one of the methods for that takes the problem."""
+        return (self.X == "diagonal" and self.takes(TotalVariation())) or self.is_trend
+
+    @property
+    def admm_step(self) -> float:
+        """Multiplications of an iteration of ADMM, for a loss of several predictions."""
+        return 2.0 * pass_cost(self.problem.rows.X) + PROX * self.n + self.features * self.d
 
     @functools.cached_property
     def is_large_network(self) -> bool:
@@ -191,7 +185,7 @@ class Shape:
     @functools.cached_property
     def has_many_rows(self) -> bool:
         """Whether rows are so many that a method that needs few of them is faster than one that needs all."""
-        many = (MANY_ROWS_SMOOTH if self.is_smooth else MANY_ROWS_KINKED) * self.d
+        many = (MANY_ROWS_KINKED if self.loss == "kinked" else MANY_ROWS_SMOOTH) * self.d
         return self.n > many and self.loss != "squared" and not self._is_cheap_for_ipm()
 
     def _is_cheap_for_ipm(self) -> bool:
@@ -206,42 +200,20 @@ class Shape:
     @property
     def is_too_large(self) -> bool:
         """Whether a factorisation takes too long, of a problem whose rows are not many more than its coefficients."""
-        return not self.has_many_rows and (self.problem.system.flops > MOST_FLOPS or self.is_iterative)
+        return not self.has_many_rows and (self.problem.system.flops > MOST_FLOPS or self.newton == ITERATIVE)
 
     @functools.cached_property
     def suits_ascent(self) -> bool:
         """Whether dual coordinate ascent takes the problem and a few epochs suffice."""
-        return self.takes(SDCA()) and not (self.is_smooth and difficulty(self.problem) > MOST_DIFFICULTY)
+        return self.takes(SDCA()) and (self.loss == "kinked" or difficulty(self.problem) <= MOST_DIFFICULTY)
 
     @property
     def suits_batches(self) -> bool:
         """Whether methods that factor nothing, and read batches of rows, come first."""
         if self.has_many_rows:
             return self.d > MOST_FEATURES
-        few_rows = self.is_smooth and self.n < self.d  # for which conjugate gradients need few passes
-        return self.is_too_large and not self.suits_ascent and not (few_rows and self.is_iterative)
-
-    @property
-    def samples(self) -> int:
-        """The number of rows, which have `width` predictions each."""
-        return self.problem.terms
-
-    @property
-    def features(self) -> int:
-        """The number of coefficients of each of the `width` predictions."""
-        return self.d // self.width
-
-    @property
-    def newton_cost(self) -> float:
-        """Multiplications of the proximal Newton method, for a loss of several predictions."""
-        k, n, d = self.width, self.n / self.width, self.d / self.width
-        return NEWTON_STEPS * (k * k / 2.0 * n * d * d + INNER_STEPS * self.d**3 / 6.0)
-
-    @property
-    def admm_cost(self) -> float:
-        """Multiplications of ADMM, for a loss of several predictions."""
-        k, n, d = self.width, self.n / self.width, self.d / self.width
-        return n * d * d / 2.0 + ADMM_STEPS * (2.0 * pass_cost(self.problem.rows.X) + PROX * self.n + d * d * k)
+        few_rows = self.loss != "kinked" and self.n < self.d  # for which conjugate gradients need few passes
+        return self.is_too_large and not self.suits_ascent and not (few_rows and self.newton == ITERATIVE)
 
 
 _SHAPES: weakref.WeakKeyDictionary[Problem, Shape] = weakref.WeakKeyDictionary()
@@ -268,6 +240,10 @@ class Choice(NamedTuple):
     at_once: bool = False
 
 
+def _always(shape: Shape) -> bool:
+    return True
+
+
 def _never(shape: Shape) -> bool:
     return False
 
@@ -281,14 +257,16 @@ class Rule(NamedTuple):
 
     Attributes
     ----------
+    kind : str
+        The kinds of rows and losses (`Shape.kind`) to which the rule applies, separated by commas.
     case : str
-        The problems to which the rule applies, in words: a line of the documentation.
-    applies : callable
-        The same as a function of the `Shape`. Whether the solver takes the loss and the penalty is asked afterwards.
+        The problems to which it applies, in words: a line of the documentation.
     solver : callable
         The solver for the `Tuning` of an estimator.
     reason : str
         A clause that follows "because", filled with facts of the shape.
+    where : callable, optional
+        The case as a function of the `Shape`. Whether the solver takes the loss and the penalty is asked afterwards.
     cost : callable, optional
         Multiplications. Rules with a cost that stand next to each other are run in the order of their costs.
     along_path : bool
@@ -297,173 +275,166 @@ class Rule(NamedTuple):
         As in `Choice`.
     """
 
+    kind: str
     case: str
-    applies: Callable[[Shape], bool]
     solver: Callable[[Tuning], Solver]
     reason: str
+    where: Callable[[Shape], bool] = _always
     cost: Callable[[Shape], float] = _uncounted
     along_path: bool = False
     hands_over: Callable[[Shape], bool] = _never
     at_once: Callable[[Shape], bool] = _never
+
+    def applies(self, shape: Shape) -> bool:
+        return shape.kind in self.kind.split(", ") and self.where(shape)
 
     def choice(self, shape: Shape, tuning: Tuning) -> Choice:
         reason = self.reason.format(shape=shape)
         return Choice(self.solver(tuning), reason, self.hands_over(shape), self.at_once(shape))
 
 
-STREAM = Rule(
-    "rows from a source that do not fit in memory",
-    lambda shape: shape.rows == "stream",
-    SOLVERS["ada-diag"],
-    "the rows arrive as a stream",
-)
-LAST_RESORT = Rule(
-    "what no other method takes",
-    lambda shape: True,
-    SOLVERS["ada-diag"],
-    "no other method takes this loss with this penalty",
-)
+TOO_MANY = "{shape.n} rows and {shape.d} coefficients are too many for a factorisation"
+SMALL = "{shape.n} rows and {shape.d} coefficients make a small Newton system"
+OUTPUTS = "{shape.samples} rows, {shape.features} coefficients and {shape.width} outputs"
 
 RULES: tuple[Rule, ...] = (
-    STREAM,
+    Rule("stream", "rows that do not fit in memory", SOLVERS["ada-diag"], "the rows arrive as a stream"),
     Rule(
+        "workers",
         f"rows on workers, at most {MOST_FEATURES:,} coefficients, a loss with a prox",
-        lambda shape: shape.rows == "workers" and shape.d <= MOST_FEATURES and _has_prox(shape),
         SOLVERS["admm"],
         "the rows are on workers and {shape.d} coefficients are few",
+        lambda shape: shape.d <= MOST_FEATURES and shape.has("prox"),
     ),
     Rule(
-        "rows on workers",
-        lambda shape: shape.rows == "workers" and not (shape.d <= MOST_FEATURES and _has_prox(shape)),
+        "workers",
+        "other rows on workers",
         SOLVERS["ada-diag"],
         "the rows are on workers, with {shape.d} coefficients",
+        lambda shape: shape.d > MOST_FEATURES or not shape.has("prox"),
     ),
-    Rule(
-        "B is not -I",
-        lambda shape: shape.rows == "memory" and shape.problem.B is not None,
-        SOLVERS["admm"],
-        "ADMM takes any B",
-    ),
+    Rule("any B", "B is not -I", SOLVERS["admm"], "ADMM takes any B"),
     # One of several strengths: methods that profit from the solution for another one.
     Rule(
-        "several strengths, a smooth loss, and a dense Newton system",
-        lambda shape: (shape.is_smooth or shape.loss == "vector") and not _is_direct(shape) and shape.newton == "dense",
+        "scalar, vector",
+        "several strengths (`path`, the `*CV` classes), a smooth loss, and a dense Newton system",
         lambda tuning: ProximalNewton(),
         "the loss is smooth, and the solution for another strength is near",
+        lambda shape: shape.loss != "kinked" and not shape.is_direct and shape.newton == "dense",
         along_path=True,
     ),
-    # A loss of several predictions. The first one also shows exact structure.
+    # Several predictions for each row. The proximal Newton method also shows exact structure.
     Rule(
-        "a loss of several predictions, whose Newton system is small",
-        lambda shape: shape.rows == "memory" and shape.loss == "vector",
+        "vector",
+        "a loss of several predictions, few coefficients",
         lambda tuning: ProximalNewton(),
-        "{shape.samples} rows, {shape.features} coefficients and {shape.width} outputs make a small Newton system",
-        cost=lambda shape: shape.newton_cost,
+        f"{OUTPUTS} make a small Newton system",
+        cost=lambda shape: NEWTON_STEPS * (shape.samples * shape.d**2 / 2.0 + INNER_STEPS * shape.d**3 / 6.0),
     ),
     Rule(
-        "a loss of several predictions",
-        lambda shape: shape.rows == "memory" and shape.loss == "vector",
+        "vector",
+        "a loss of several predictions, many coefficients",
         lambda tuning: ADMM(),
-        "{shape.samples} rows, {shape.features} coefficients and {shape.width} outputs take one factorisation and many "
-        "cheap passes",
-        cost=lambda shape: EXACTNESS * shape.admm_cost,
+        f"{OUTPUTS} take one factorisation and many cheap passes",
+        cost=lambda shape: EXACTNESS * (shape.samples * shape.features**2 / 2.0 + ADMM_STEPS * shape.admm_step),
     ),
     # One prediction for each row.
     Rule(
+        "scalar, slope only",
         "X diagonal (signals, images), a penalty along chains, a grid or any graph; with the squared loss also an L1 "
         "norm of the coefficients",
-        lambda shape: shape.is_scalar and shape.X == "diagonal",
         lambda tuning: TotalVariation(),
         "X is diagonal and the penalty acts along {shape.strategy.reason}",
+        lambda shape: shape.X == "diagonal",
         at_once=lambda shape: isinstance(shape.strategy, Strategy) and shape.strategy.at_once,
     ),
     Rule(
+        "scalar, slope only",
         "X diagonal, or with one entry in each row, and a banded A (trends of any order)",
-        lambda shape: shape.is_trend,
         lambda tuning: IPM(),
         "X has one entry in each row and A is banded",
+        lambda shape: shape.is_trend,
     ),
     Rule(
+        "vector, slope only",
         "a loss with only a value and a slope",
-        lambda shape: shape.rows == "memory" and shape.loss in ("vector", "slope only"),
         SOLVERS["ada-diag"],
         "the loss has only a value and a slope",
     ),
     Rule(
-        f"X in blocks, one for each node of a network, with more than {MOST_FEATURES:,} coefficients; where its steps "
-        "cost less than those of IPM",
-        lambda shape: shape.is_certified and shape.is_large_network,
+        "scalar",
+        f"X in blocks, one for each node of a network, and more than {MOST_FEATURES:,} coefficients, if its steps cost "
+        "less than those of IPM",
         lambda tuning: ConsensusADMM(),
         "X falls into blocks, whose {shape.d} coefficients only the penalty couples",
+        lambda shape: shape.is_large_network,
     ),
     Rule(
+        "scalar",
         "too many sparse features for a factorisation, a ridge and a penalty along chains",
-        lambda shape: shape.is_certified and shape.is_too_large and shape.suits_ascent,
         lambda tuning: SDCA(),
-        "{shape.n} rows and {shape.d} coefficients are too many for a factorisation, the penalty acts along chains, "
-        "and there is a ridge",
+        f"{TOO_MANY}, the penalty acts along chains, and there is a ridge",
+        lambda shape: shape.is_too_large and shape.suits_ascent,
     ),
     Rule(
-        "the same with another structure, and a loss whose slope has a Lipschitz constant",
-        lambda shape: shape.is_certified and shape.suits_batches and shape.has_curvature,
+        "scalar",
+        "the same with another structure, and a loss with a bounded second derivative (logistic, squared, Huber)",
         lambda tuning: ASVRGADMM(beta=tuning.beta, batch_size=tuning.batch_size),
-        "{shape.n} rows and {shape.d} coefficients are too many for a factorisation",
+        TOO_MANY,
+        lambda shape: shape.suits_batches and shape.has("curvature"),
     ),
     Rule(
-        "the same with another loss",
-        lambda shape: shape.is_certified and shape.suits_batches and not shape.has_curvature,
+        "scalar",
+        "the same with another loss (hinge, quantile, Poisson)",
         lambda tuning: SPDHG(beta=tuning.beta, batch_size=tuning.batch_size),
-        "{shape.n} rows and {shape.d} coefficients are too many for a factorisation",
+        TOO_MANY,
+        lambda shape: shape.suits_batches and not shape.has("curvature"),
     ),
     # Where ALM stalls, for instance on columns of very different sizes, IPM usually takes a few steps.
     Rule(
+        "scalar",
         f"more than {MANY_ROWS_KINKED} rows a feature (hinge, quantile, epsilon-insensitive), more than "
         f"{MANY_ROWS_SMOOTH} (Huber, squared hinge); of a loss that is curved everywhere (logistic, Poisson and others "
         f"with a logarithmic link) more than {MANY_ROWS_SMOOTH}, and more than about 300 dense columns or "
         f"{MANY_ENTRIES / 1e6:.0f} million dense entries",
-        lambda shape: shape.is_certified and shape.has_many_rows,
         lambda tuning: ALM(),
         "{shape.n} rows are many more than {shape.d} coefficients",
+        lambda shape: shape.has_many_rows,
         hands_over=lambda shape: shape.takes(IPM()),
     ),
     Rule(
-        "the same, where ALM misses `tol`",
-        lambda shape: shape.is_certified and shape.has_many_rows,
+        "scalar",
+        "the same, if ALM misses `tol`",
         lambda tuning: IPM(),
         "ALM missed tol",
+        lambda shape: shape.has_many_rows,
     ),
     Rule(
+        "scalar",
         "fewer rows or columns, or one-hot columns",
-        lambda shape: shape.is_certified and not shape.has_many_rows and not shape.is_iterative,
         lambda tuning: IPM(),
-        "{shape.n} rows and {shape.d} coefficients make a small Newton system, solved by a factorisation "
-        "({shape.newton})",
+        SMALL + ", solved by a factorisation ({shape.newton})",
+        lambda shape: not shape.has_many_rows and shape.newton != ITERATIVE,
     ),
     Rule(
+        "scalar",
         "the same without a cheap factorisation",
-        lambda shape: shape.is_certified and not shape.has_many_rows and shape.is_iterative,
         lambda tuning: IPM(),
-        "{shape.n} rows and {shape.d} coefficients make a small Newton system, which needs conjugate gradients",
+        f"{SMALL}, which needs conjugate gradients",
+        lambda shape: not shape.has_many_rows and shape.newton == ITERATIVE,
     ),
+    # Where X is diagonal and IPM missed tol, ALM takes long, and does not get further.
     Rule(
-        "a loss or a penalty that IPM does not take, or where it misses `tol`",
-        # Where X is diagonal, ALM takes long, and does not get further than IPM.
-        lambda shape: (
-            shape.is_certified and not shape.has_many_rows and (shape.X != "diagonal" or not shape.takes(IPM()))
-        ),
+        "scalar",
+        "a loss or a penalty that IPM does not take, or if it misses `tol`",
         lambda tuning: ALM(),
         "IPM does not take this loss or penalty, or missed tol",
+        lambda shape: not shape.has_many_rows and (shape.X != "diagonal" or not shape.takes(IPM())),
     ),
 )
-
-
-def _has_prox(shape: Shape) -> bool:
-    return is_registered(losses.prox, shape.problem.loss)
-
-
-def _is_direct(shape: Shape) -> bool:
-    """Whether a method for a diagonal X, or one with an entry in each row, takes the problem."""
-    return (shape.X == "diagonal" and shape.takes(TotalVariation())) or shape.is_trend
+LAST_RESORT = Rule(
+    "", "what no other method takes", SOLVERS["ada-diag"], "no other method takes this loss with this penalty"
+)
 
 
 # --- the choice ------------------------------------------------------------------------------------------------------
@@ -489,7 +460,7 @@ def choices(problem: Problem, tuning: Tuning = AUTOMATIC, along_path: bool = Fal
     What only a later rule needs to know is not computed before its turn.
     """
     shape = shape_of(problem)
-    if tuning.beta != "auto" and shape.rows == "memory":
+    if tuning.beta != "auto" and shape.problem.source is None:
         yield Choice(ADMM(tuning.beta), "beta is given, and is a parameter of ADMM")
         return
     rules = (rule for rule in RULES if along_path or not rule.along_path)
@@ -511,6 +482,8 @@ def _by_cost(rules: Iterator[Rule], shape: Shape) -> Iterator[Rule]:
             yield from group
 
 
-def for_blocks(given: str | Solver, tuning: Tuning) -> Solver:
-    """The solver of ``partial_fit``, to which the rows come block by block."""
-    return STREAM.solver(tuning) if is_auto(given) else as_solver(given, tuning)
+def unpenalised(problem: Problem) -> Iterator[Choice]:
+    """The solvers for a problem without its penalty: Newton's methods, whose slopes are accurate, if they take it."""
+    reason = "the penalty is left out"
+    found = [Choice(solver, reason) for solver in (ProximalNewton(), ALM()) if fits(solver, problem)]
+    return iter(found or [Choice(ADMM(), reason)])

@@ -129,28 +129,26 @@ def solve(
     keywords: dict[str, Any] = {"seed": seed, "samples": samples, "order": order, "trace_every": trace_every}
     keywords |= {"progress": progress, "polish": polish}
     saved: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume} if checkpoint is not None or resume else {}
+    request = Request(solver, DEFAULT_TOL if tol is None else tol, epochs, callback=callback, saved=saved)
     if is_auto(solver):
-        request = Request("auto", DEFAULT_TOL if tol is None else tol, epochs, callback=callback, saved=saved)
         keywords |= {} if tol is None else {"tol": tol}
         result = answer(problem, request._replace(keywords=keywords), start).result
     else:
         keywords |= {"epochs": epochs, "tol": tol, "start": start, "callback": callback, **saved}
         result = solve_quietly(problem, as_solver(solver), **keywords)
-    _warn_unless_converged(result, tol, epochs, is_auto(solver))
+    _warn_unless_converged(result, tol, request)
     return result
 
 
-def _warn_unless_converged(result: Result, tol: float | None, epochs: float | None, auto: bool) -> None:
+def _warn_unless_converged(result: Result, tol: float | None, request: Request) -> None:
     """Warn if the run diverged, or missed the ``tol`` that it was to reach."""
-    solver, problem = result.solver, result.run.problem
-    in_memory = problem.source is None or problem.on_workers
-    is_expected = tol is not None or (epochs is None and (solver.uses_all_rows or (auto and in_memory)))
-    is_expected &= result.status is not Status.stopped and tol != 0.0  # no run ends at 0: it does all iterations
-    goal = None
-    if is_expected:
-        goal = DEFAULT_TOL if tol is None and (auto or solver.knows_gap) else tol
+    goal, auto = tol, is_auto(request.solver)
+    if tol is None and request.epochs is None and (auto or result.solver.knows_gap):
+        goal = request.expected(result)
+    if result.status is Status.stopped or goal == 0.0:  # no run ends at 0: it does all iterations
+        goal = None
     gap = 0.0 if goal is None else gap_of(result)
-    if text := complaint(result, gap, goal, epochs, "epochs", "" if auto else ANOTHER):
+    if text := complaint(result, gap, goal, request.epochs, "epochs", "" if auto else ANOTHER):
         from sklearn.exceptions import ConvergenceWarning  # slow to import, and rarely needed
 
         warnings.warn(text, ConvergenceWarning, stacklevel=3)

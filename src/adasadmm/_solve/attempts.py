@@ -68,6 +68,11 @@ class Request(NamedTuple):
         """Whether a solution on other rows is the same to the user, by whatever solver is fastest."""
         return self.is_open and problem.w_set is None and not self.saved
 
+    def expected(self, result: Result) -> float | None:
+        """The relative gap that the user may expect of a result; None of a stochastic solver that does not stop."""
+        streaming = result.run.problem.source is not None and not result.run.problem.on_workers
+        return self.tol if result.solver.uses_all_rows or (is_auto(self.solver) and not streaming) else None
+
     def settings(self, problem: Problem, solver: Solver) -> dict[str, Any]:
         """The keywords of `solve` for one of the solvers."""
         streaming = problem.source is not None and not problem.on_workers

@@ -213,11 +213,9 @@ def judgement(fit: Fit, has_intercept: bool) -> Judgement:
 
 def warn_unless_converged(fits: list[Fit], estimator: Parameters) -> None:
     """Warn if a solver diverged, missed a ``tol`` that it was to reach, ended above the null model, or has doubts."""
-    auto = is_auto(estimator.solver)
+    other = "" if is_auto(estimator.solver) else "solver='auto'"
     for fit in fits:
-        streaming = fit.problem.source is not None and not fit.problem.on_workers
-        goal = estimator.tol if fit.result.solver.uses_all_rows or (auto and not streaming) else None
-        other = "" if auto else "solver='auto'"
+        goal = Request(estimator.solver, estimator.tol).expected(fit.result)
         text = complaint(fit.result, gap_of(fit.result), goal, estimator.max_iter, other=other)
         if fit.lost and (text or goal is None):  # else the null model is the optimum
             text = f"{text}; {WORSE_THAN_NULL}" if text else f"{WORSE_THAN_NULL}: {_remedies(estimator)}"

@@ -10,9 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._core.states import ModelError, check_like
 from .._solve import advance, begin
-from ..auto import for_blocks
+from ..auto import is_auto
 from ..certificates.primal import into_sets
 from ..problem import Problem
+from ..registry import as_solver
 from ..rows.matrices import as_rows
 from ..solvers import Batches, Run, Solver
 from ..solvers.stochastic.run import StochasticRun
@@ -52,7 +53,7 @@ def partial_fit(model: LinearModel, X: ValidRows, targets: list[np.ndarray], per
     runs, problems = [], _problems(model, X, targets, per_row.offset, rows_seen)
     before = model._starts(problems, getattr(model, "_results", []))
     for k, problem in enumerate(problems):
-        solver = for_blocks(model.solver, _fitting.tuning_of(model))
+        solver = as_solver("ada-diag" if is_auto(model.solver) else model.solver, _fitting.tuning_of(model))
         if solver.knows_gap or solver.uses_all_rows:
             raise ValueError(f'partial_fit needs a stochastic solver, such as solver="ada-diag"; got {solver}')
         if sample_weight is not None:  # unscaled: the mean weight of a stream is unknown until it ends

@@ -109,14 +109,9 @@ class SignalModel(Judged, KnownParameters, ABC):
         self.n_iter_ = max(1, math.ceil(max(outcome.result.epochs for outcome in outcomes)))
         self.trace_ = traces[0] if len(traces) == 1 else traces
         self._judge_later([outcome.judgement(merged) for outcome in outcomes])
-        goal = self.tol if self._is_auto or self.solver_.uses_all_rows else None
-        other = "" if self._is_auto else "solver='auto'"
+        goal, other = self._request().expected(worst.result), "" if is_auto(self.solver) else "solver='auto'"
         if text := complaint(worst.result, worst.gap, goal, self.max_iter, other=other):
             warnings.warn(text, ConvergenceWarning, stacklevel=5)
-
-    @property
-    def _is_auto(self) -> bool:
-        return is_auto(self.solver)
 
     def summary(self) -> str:
         """Describe the fitted model in a few lines.

@@ -7,16 +7,18 @@ import scipy.sparse as sp
 
 from .. import losses
 from .._core.threads import one_blas_thread
-from .._solve import solve_at_once, solve_quietly
+from .._solve import solve_at_once
+from .._solve.attempts import Request, attempt
+from ..auto import unpenalised
 from ..certificates import duality
 from ..certificates.contraction import stands_alone_at_the_end
-from ..certificates.trace import Result, Status
+from ..certificates.trace import Result
 from ..linalg.joined import clusters_of, null_space
 from ..penalties import L1, GroupL2, Zero, parts_of
 from ..problem import Problem
 from ..rows.matrices import Repeated, Rows, WithIntercept, as_csr, as_rows, not_repeated, plain, repeated, to_scipy
 from ..rows.selections import combined_columns
-from ..solvers import ADMM, ALM, ProximalNewton, TotalVariation, fits
+from ..solvers import TotalVariation
 from ..solvers.tv.chain import why_no_chain
 from ..solvers.tv.nodes import why_not
 
@@ -122,14 +124,7 @@ def _least_norm(A: sp.csr_array, rest: np.ndarray) -> np.ndarray:
 
 def _solved(problem: Problem) -> Result:
     """The solution without a penalty; its slopes should be accurate, because higher differences sum their errors."""
-    found = None
-    for solver in (ProximalNewton(), ALM()):
-        if not fits(solver, problem):
-            continue
-        found = solve_quietly(problem, solver, tol=1e-10, epochs=100)
-        if found.status is Status.converged:
-            break
-    return solve_quietly(problem, ADMM(), tol=1e-6, epochs=100) if found is None else found
+    return attempt(problem, unpenalised(problem), Request(tol=1e-10, keywords={"epochs": 100}))
 
 
 def _penalised(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:
