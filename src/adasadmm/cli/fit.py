@@ -23,7 +23,7 @@ from .command import (
     refuse,
     share,
 )
-from .files import add_reading, add_scale, check_file, guarded, open_table, rows, source_of
+from .files import OF_COLUMNS, add_reading, add_scale, check_file, guarded, open_table, rows, source_of
 
 if TYPE_CHECKING:
     from .. import Checkpoint
@@ -220,7 +220,8 @@ def _reasons(options: argparse.Namespace) -> dict[str, str]:
     """The options that do not apply beside the others, with the reason for each."""
     reasons: dict[str, str] = {}
     if options.files == ["-"]:
-        reasons |= dict.fromkeys(("checkpoint", "scheduler", "scale", "cache"), ONCE)
+        reasons["terms"] = "needs files: standard input has no column names"
+        reasons |= {**OF_COLUMNS, **dict.fromkeys(("checkpoint", "scheduler", "scale", "cache"), ONCE)}
         reasons["validation_fraction"] = "needs files: rows from standard input have a progressive loss"
     else:
         reasons["classes"] = "is for rows from standard input: files are searched for their classes"

@@ -126,7 +126,7 @@ def _term(entry: dict[str, Any], path: Path, number: int) -> Any:
 def opened(options: argparse.Namespace, target: Any) -> sources.Tables:
     """The rows of the files, block by block."""
     if options.files == ["-"]:
-        raise Wrong("--terms needs files: standard input has no column names")
+        raise Wrong("a model of terms needs files: standard input has no column names")
     if options.offset is not None and options.exposure is not None:
         raise Wrong("--offset and --exposure: give one of them, not both")
     return sources.tables(options.files, target=target, offset=options.offset, exposure=options.exposure)
