@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import losses
 from .._core.jit import unwrapped
+from ..losses.multinomial import least_mixture
 from ..problem import Block, Problem
 from ..rows import products
 from ..rows.matrices import Repeated, WithIntercept
@@ -61,12 +62,10 @@ def mixed(pull: np.ndarray, conjugate: float, totals: Totals) -> tuple[np.ndarra
     """``X'(c s)/n`` and an upper bound of the mean conjugate, after the least mixture that balances the intercepts."""
     k = len(totals.linear)
     frequency = totals.of_targets[-k:]
-    mean = pull[-k:] + frequency
-    too_many = mean > frequency
-    part = float(np.max((mean - frequency)[too_many] / mean[too_many], initial=0.0))
+    part, addition = least_mixture(pull[-k:] + frequency, frequency)
     if part == 0.0:
         return pull, conjugate
-    q = np.maximum(frequency - (1.0 - part) * mean, 0.0) / part
+    q = addition / part
     entropy = float(np.sum(q * np.log(np.where(q > 0.0, q, 1.0))))
     of_q = totals.of_ones * np.tile(q, len(pull) // k) - totals.of_targets
     at_q = entropy + float(totals.linear @ q) + float(totals.constant[0])

@@ -1,4 +1,4 @@
-"""The generic functions of a loss, and sums over many predictions."""
+"""The generic functions of a loss, and what several losses share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.arrays import Elementwise, log, where
 from .._core.jit import by_class, generic, inlined, is_registered, unwrapped
 
-NEWTON_STEPS = 100  # a cap: Newton's method in a prox needs about 5, and one more for each factor e of a bad start
+MAX_NEWTON_STEPS = 100  # of one equation: it takes about 5, and one more for each factor e of a bad start
+ROOT_TOLERANCE = 1e-15  # of the last Newton step, relative to 1 + |u|
 
 
 @generic
@@ -232,35 +234,58 @@ def _number_of_parameters(implementation: Callable) -> int:
     return len(inspect.signature(implementation).parameters)
 
 
+# --- what several losses share ---------------------------------------------------------------------------------------
+
+
 @inlined
 def xlogx(p):
     """``p log p``, and its limit 0 at 0."""
-    return p * math.log(p) if p > 0.0 else 0.0
+    return p * log(where(p > 0.0, p, 1.0))
 
 
-def xlogx_of(p):
-    """The same for an array."""
-    return p * np.log(np.where(p > 0.0, p, 1.0))
+@generic
+def residual(equation, u):
+    """How far ``u`` is from solving an equation, an increasing function, and its derivative."""
 
 
-def roots(error, low, high, start, *arguments):
-    """For each row the root between low and high of an increasing function, by Newton's method with bisection.
+@inlined
+def root_of_one(equation, low, high, start):
+    u = start
+    for _ in range(MAX_NEWTON_STEPS):
+        error, rise = residual(equation, u)
+        if error > 0.0:
+            high = u
+        else:
+            low = u
+        following = u - error / rise if abs(error) < math.inf else math.inf
+        if not low <= following <= high:
+            following = 0.5 * (low + high)
+        change = abs(following - u)
+        u = following
+        if change <= ROOT_TOLERANCE * (1.0 + abs(u)):
+            break
+    return u
 
-    ``error(u, *arguments)`` returns the function and its derivative. Numbers among the arguments stand for equal
-    entries; rows that have been found take no further part.
-    """
-    found, left = np.array(start), np.arange(len(start))
-    u, low, high = found, np.array(low), np.array(high)
-    for _ in range(NEWTON_STEPS):
-        missing, rises = error(u, *arguments)
-        is_above = missing > 0.0
+
+def root_of_each(equation, low, high, start):
+    """The same for each row. Numbers in the equation stand for equal entries; rows drop out as they are solved."""
+    residual_of = residual.dispatch(type(equation))
+    solution, rows = np.array(start), np.arange(len(start))
+    u = solution
+    for _ in range(MAX_NEWTON_STEPS):
+        error, rise = residual_of(equation, u)
+        is_above = error > 0.0
         low, high = np.where(is_above, low, u), np.where(is_above, u, high)
-        following = np.where(np.isfinite(missing), u - missing / rises, np.inf)
+        following = np.where(np.isfinite(error), u - error / rise, np.inf)
         following = np.where((low <= following) & (following <= high), following, 0.5 * (low + high))
-        is_moving = np.abs(following - u) > 1e-15 * (1.0 + np.abs(following))
-        found[left] = following
+        is_moving = np.abs(following - u) > ROOT_TOLERANCE * (1.0 + np.abs(following))
+        solution[rows] = following
         if not is_moving.any():
             break
-        left, u, low, high = left[is_moving], following[is_moving], low[is_moving], high[is_moving]
-        arguments = tuple(array if np.ndim(array) == 0 else array[is_moving] for array in arguments)
-    return found
+        rows, u, low, high = rows[is_moving], following[is_moving], low[is_moving], high[is_moving]
+        equation = equation._make(x[is_moving] if isinstance(x, np.ndarray) else x for x in equation)
+    return solution
+
+
+# The u between low and high that solves an equation, by Newton's method with bisection.
+root = Elementwise(root_of_one, root_of_each)

@@ -7,28 +7,25 @@ Each is the negative log-likelihood of its distribution, without the terms that 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from .._core.arrays import on_arrays, serves_arrays
+from .._core.arrays import exp, log, log1p, maximum, minimum, serves_arrays, where
 from .._core.jit import inlined
 from ._generic import (
-    NEWTON_STEPS,
     check,
     conjugate,
     curvature,
     domain,
     has_log_link,
     prox,
-    roots,
+    residual,
+    root,
     second,
     slope,
     value,
     xlogx,
-    xlogx_of,
 )
-from .margin import margin_after_prox, margins_after_prox, sigmoid, sigmoids
+from .margin import margin_after_prox, sigmoid
 
 NEGATIVE = "correct or leave out the rows with negative targets"
 
@@ -38,7 +35,6 @@ NEGATIVE = "correct or leave out the rows with negative targets"
 class Poisson(NamedTuple):
     """``exp(z) - y z`` for counts ``y >= 0``: Poisson regression with a logarithmic link.
 
-
     Examples
     --------
     >>> from adasadmm import Poisson, losses
@@ -47,46 +43,29 @@ class Poisson(NamedTuple):
     """
 
 
+@serves_arrays
 @value.register
 def poisson_value(loss: Poisson, z, y):
-    grown = exponential(z)
-    return grown - y * z if grown < math.inf else grown  # y z may be infinite, too
+    mean = exp(z)
+    return where(mean < math.inf, mean - y * z, mean)  # y z may be infinite, too
 
 
-@on_arrays(poisson_value)
-def poisson_values(loss, z, y):
-    grown = np.exp(z)
-    return np.where(grown < np.inf, grown - y * z, grown)
-
-
+@serves_arrays
 @slope.register
 def poisson_slope(loss: Poisson, z, y):
-    return exponential(z) - y
+    return exp(z) - y
 
 
-@on_arrays(poisson_slope)
-def poisson_slopes(loss, z, y):
-    return np.exp(z) - y
-
-
+@serves_arrays
 @prox.register
 def poisson_prox(loss: Poisson, z, tau, y):
-    return exponential_root(z + tau * y, tau) if tau > 0.0 else z  # a row of weight 0 has tau = 0
+    return where(tau > 0.0, exponential_root(z + tau * y, tau), z)  # a row of weight 0 has tau = 0
 
 
-@on_arrays(poisson_prox)
-def poisson_proxes(loss, z, tau, y):
-    return np.where(tau > 0.0, exponential_roots(z + tau * y, tau), z)
-
-
+@serves_arrays
 @conjugate.register
 def poisson_conjugate(loss: Poisson, s, y):
     return xlogx(s + y) - (s + y)
-
-
-@on_arrays(poisson_conjugate)
-def poisson_conjugates(loss, s, y):
-    return xlogx_of(s + y) - (s + y)
 
 
 @serves_arrays
@@ -95,14 +74,10 @@ def poisson_domain(loss: Poisson, y):
     return -y, math.inf
 
 
+@serves_arrays
 @second.register
-def second_of_poisson(loss: Poisson, z, y):
-    return exponential(z)
-
-
-@on_arrays(second_of_poisson)
-def seconds_of_poisson(loss, z, y):
-    return np.exp(z)
+def poisson_second(loss: Poisson, z, y):
+    return exp(z)
 
 
 # --- gamma -----------------------------------------------------------------------------------------------------------
@@ -110,7 +85,6 @@ def seconds_of_poisson(loss, z, y):
 
 class Gamma(NamedTuple):
     """``z + y exp(-z)`` for amounts ``y > 0``: regression with gamma-distributed targets and a logarithmic link.
-
 
     Examples
     --------
@@ -120,46 +94,29 @@ class Gamma(NamedTuple):
     """
 
 
+@serves_arrays
 @value.register
 def gamma_value(loss: Gamma, z, y):
-    return z + y * exponential(-z)
+    return z + y * exp(-z)
 
 
-@on_arrays(gamma_value)
-def gamma_values(loss, z, y):
-    return z + y * np.exp(-z)
-
-
+@serves_arrays
 @slope.register
 def gamma_slope(loss: Gamma, z, y):
-    return 1.0 - y * exponential(-z)
+    return 1.0 - y * exp(-z)
 
 
-@on_arrays(gamma_slope)
-def gamma_slopes(loss, z, y):
-    return 1.0 - y * np.exp(-z)
-
-
+@serves_arrays
 @prox.register
 def gamma_prox(loss: Gamma, z, tau, y):
-    return -exponential_root(tau - z, tau * y) if tau > 0.0 else z
+    return where(tau > 0.0, -exponential_root(tau - z, tau * y), z)
 
 
-@on_arrays(gamma_prox)
-def gamma_proxes(loss, z, tau, y):
-    return np.where(tau > 0.0, -exponential_roots(tau - z, tau * y), z)
-
-
+@serves_arrays
 @conjugate.register
 def gamma_conjugate(loss: Gamma, s, y):
     u = 1.0 - s
-    return xlogx(u) - u * (1.0 + math.log(y))
-
-
-@on_arrays(gamma_conjugate)
-def gamma_conjugates(loss, s, y):
-    u = 1.0 - s
-    return xlogx_of(u) - u * (1.0 + np.log(y))
+    return xlogx(u) - u * (1.0 + log(y))
 
 
 @serves_arrays
@@ -168,14 +125,10 @@ def gamma_domain(loss: Gamma, y):
     return -math.inf, 1.0
 
 
+@serves_arrays
 @second.register
-def second_of_gamma(loss: Gamma, z, y):
-    return y * exponential(-z)
-
-
-@on_arrays(second_of_gamma)
-def seconds_of_gamma(loss, z, y):
-    return y * np.exp(-z)
+def gamma_second(loss: Gamma, z, y):
+    return y * exp(-z)
 
 
 # --- negative binomial -----------------------------------------------------------------------------------------------
@@ -201,79 +154,45 @@ class NegativeBinomial(NamedTuple):
     alpha: float = 1.0
 
 
+@serves_arrays
 @value.register
 def negative_binomial_value(loss: NegativeBinomial, z, y):
     log_odds = z + math.log(loss.alpha)
-    small = math.log1p(math.exp(-abs(log_odds)))  # log(1 + exp(x)) is this, plus x if that is positive
-    rise, fall = max(log_odds, 0.0) + small, max(-log_odds, 0.0) + small
+    small = log1p(exp(-abs(log_odds)))  # log(1 + exp(x)) is this, plus x if that is positive
+    rise, fall = maximum(log_odds, 0.0) + small, maximum(-log_odds, 0.0) + small
     return rise / loss.alpha + y * (fall + math.log(loss.alpha))
 
 
-@on_arrays(negative_binomial_value)
-def negative_binomial_values(loss, z, y):
-    log_odds = z + math.log(loss.alpha)
-    small = np.log1p(np.exp(-np.abs(log_odds)))
-    rise, fall = np.maximum(log_odds, 0.0) + small, np.maximum(-log_odds, 0.0) + small
-    return rise / loss.alpha + y * (fall + math.log(loss.alpha))
-
-
+@serves_arrays
 @slope.register
 def negative_binomial_slope(loss: NegativeBinomial, z, y):
     log_odds = z + math.log(loss.alpha)
     return sigmoid(log_odds) / loss.alpha - y * sigmoid(-log_odds)
 
 
-@on_arrays(negative_binomial_slope)
-def negative_binomial_slopes(loss, z, y):
-    log_odds = z + math.log(loss.alpha)
-    return sigmoids(log_odds) / loss.alpha - y * sigmoids(-log_odds)
-
-
+@serves_arrays
 @second.register
-def second_of_negative_binomial(loss: NegativeBinomial, z, y):
+def negative_binomial_second(loss: NegativeBinomial, z, y):
     log_odds = z + math.log(loss.alpha)
     return (y + 1.0 / loss.alpha) * sigmoid(log_odds) * sigmoid(-log_odds)
 
 
-@on_arrays(second_of_negative_binomial)
-def seconds_of_negative_binomial(loss, z, y):
-    log_odds = z + math.log(loss.alpha)
-    return (y + 1.0 / loss.alpha) * sigmoids(log_odds) * sigmoids(-log_odds)
-
-
+@serves_arrays
 @prox.register
 def negative_binomial_prox(loss: NegativeBinomial, z, tau, y):
     # With the margin m = -u - log(alpha) the equation for u is that of the logistic loss.
-    if tau <= 0.0:
-        return z
     shift = math.log(loss.alpha)
-    return -shift - margin_after_prox(-shift - z - tau * y, tau * (y + 1.0 / loss.alpha))
+    margin = margin_after_prox(-shift - z - tau * y, tau * (y + 1.0 / loss.alpha))
+    return where(tau > 0.0, -shift - margin, z)
 
 
-@on_arrays(negative_binomial_prox)
-def negative_binomial_proxes(loss, z, tau, y):
-    shift = math.log(loss.alpha)
-    found = -shift - margins_after_prox(-shift - z - tau * y, tau * (y + 1.0 / loss.alpha))
-    return np.where(tau > 0.0, found, z)
-
-
+@serves_arrays
 @conjugate.register
 def negative_binomial_conjugate(loss: NegativeBinomial, s, y):
-    most = 1.0 / loss.alpha
-    risen, left = s + y, most - s  # above the lower end of the domain, and below its upper end
-    total = risen * math.log(risen / (1.0 + loss.alpha * y)) if risen > 0.0 else 0.0
-    if left > 0.0:
-        total += left * (math.log(left / (y + most)) if risen > left else math.log1p(-risen / (y + most)))
-    return total
-
-
-@on_arrays(negative_binomial_conjugate)
-def negative_binomial_conjugates(loss, s, y):
-    most = 1.0 / loss.alpha
-    risen, left = s + y, most - s
-    of_risen = np.where(risen > 0.0, risen * np.log(risen / (1.0 + loss.alpha * y)), 0.0)
-    share = np.where(risen > left, np.log(left / (y + most)), np.log1p(-risen / (y + most)))
-    return of_risen + np.where(left > 0.0, left * share, 0.0)
+    high = 1.0 / loss.alpha
+    above, below = s + y, high - s  # the distances to the ends of the domain
+    log_share = where(above > below, log(where(below > 0.0, below / (y + high), 1.0)), log1p(-above / (y + high)))
+    return above * log(where(above > 0.0, above / (1.0 + loss.alpha * y), 1.0)) + below * log_share
 
 
 @serves_arrays
@@ -327,35 +246,28 @@ def check_least(y, least, what, name):
         raise ValueError(f"y must hold {what} >= {least:g} for {name}, got {y[y < least][0]:g}; {NEGATIVE}")
 
 
-@inlined
-def exponential(z):
-    """``exp(z)``, infinite where it overflows (Python's own raises there)."""
-    return math.exp(z) if z < 709.782712893384 else math.inf
+class ExponentialEquation(NamedTuple):
+    """``u + tau exp(u) = c``, for tau > 0."""
+
+    c: Any
+    tau: Any
+    log_tau: Any
+
+
+@residual.register
+def exponential_residual(equation: ExponentialEquation, u):
+    is_small = u < 700.0  # beyond, exp(u) alone may overflow
+    rising = where(is_small, equation.tau, 1.0) * exp(u + where(is_small, 0.0, equation.log_tau))
+    return u + rising - equation.c, 1.0 + rising
 
 
 @inlined
 def exponential_root(c, tau):
-    """The root u of ``u + tau exp(u) = c``, for tau > 0.
+    """The root of the equation.
 
-    The start lies right of the root, and the left side is convex and increasing: Newton's method comes down to the root
+    The start lies right of it, and the left side is convex and increasing: Newton's method comes down to the root
     without ever passing it.
     """
-    u = min(c, max(0.0, math.log(max(c, 1e-300)) - math.log(tau)))
-    for _ in range(NEWTON_STEPS):
-        grown = tau * math.exp(u) if u < 700.0 else math.exp(u + math.log(tau))  # exp(u) alone may overflow
-        step = (u + grown - c) / (1.0 + grown)
-        u -= step
-        if abs(step) <= 1e-15 * (1.0 + abs(u)):
-            break
-    return u
-
-
-def exponential_roots(c, tau):
-    log_tau = np.log(tau)
-
-    def error(u, c, tau, log_tau):
-        grown = np.where(u < 700.0, tau * np.exp(u), np.exp(u + log_tau))
-        return u + grown - c, 1.0 + grown
-
-    start = np.minimum(c, np.maximum(0.0, np.log(np.maximum(c, 1e-300)) - log_tau))
-    return roots(error, np.full_like(start, -np.inf), start, start, c, tau, log_tau)
+    log_tau = log(tau)
+    start = minimum(c, maximum(0.0, log(maximum(c, 1e-300)) - log_tau))
+    return root(ExponentialEquation(c, tau, log_tau), -math.inf, start, start)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from .._core.arrays import on_arrays, serves_arrays
+from .._core.arrays import exp, log1p, maximum, minimum, serves_arrays, where
 from .._core.jit import inlined
 from ._generic import (
-    NEWTON_STEPS,
     Piece,
     check,
     conjugate,
@@ -18,13 +15,13 @@ from ._generic import (
     domain,
     pieces,
     prox,
-    roots,
+    residual,
+    root,
     second,
     slope,
     takes_labels,
     value,
     xlogx,
-    xlogx_of,
 )
 
 # --- hinge -----------------------------------------------------------------------------------------------------------
@@ -32,7 +29,6 @@ from ._generic import (
 
 class Hinge(NamedTuple):
     """``max(0, 1 - y z)`` for labels -1 and +1: the loss of the support vector machine.
-
 
     Examples
     --------
@@ -42,38 +38,23 @@ class Hinge(NamedTuple):
     """
 
 
+@serves_arrays
 @value.register
 def hinge_value(loss: Hinge, z, y):
-    return max(0.0, 1.0 - y * z)
+    return maximum(0.0, 1.0 - y * z)
 
 
-@on_arrays(hinge_value)
-def hinge_values(loss, z, y):
-    return np.maximum(0.0, 1.0 - y * z)
-
-
+@serves_arrays
 @slope.register
 def hinge_slope(loss: Hinge, z, y):
-    return -y if y * z < 1.0 else 0.0
+    return where(y * z < 1.0, -y, 0.0)
 
 
-@on_arrays(hinge_slope)
-def hinge_slopes(loss, z, y):
-    return np.where(y * z < 1.0, -y, 0.0)
-
-
+@serves_arrays
 @prox.register
 def hinge_prox(loss: Hinge, z, tau, y):
     margin = y * z
-    return y * max(margin, min(margin + tau, 1.0))
-
-
-@on_arrays(hinge_prox)
-def hinge_proxes(loss, z, tau, y):
-    margin = y * z
-    nearer = margin + tau
-    np.maximum(margin, np.minimum(nearer, 1.0, out=nearer), out=nearer)
-    return np.multiply(nearer, y, out=nearer)
+    return y * maximum(margin, minimum(margin + tau, 1.0))
 
 
 @serves_arrays
@@ -82,19 +63,15 @@ def hinge_conjugate(loss: Hinge, s, y):
     return s * y
 
 
+@serves_arrays
 @domain.register
 def hinge_domain(loss: Hinge, y):
-    return min(-y, 0.0), max(-y, 0.0)
-
-
-@on_arrays(hinge_domain)
-def hinge_domains(loss, y):
-    return np.minimum(-y, 0.0), np.maximum(-y, 0.0)
+    return minimum(-y, 0.0), maximum(-y, 0.0)
 
 
 @pieces.register
-def pieces_of_hinge(loss: Hinge, y):
-    return (Piece(np.minimum(-y, 0.0), np.maximum(-y, 0.0), y),)
+def hinge_pieces(loss: Hinge, y):
+    return (Piece(*hinge_domain(loss, y), y),)
 
 
 # --- squared hinge ---------------------------------------------------------------------------------------------------
@@ -102,7 +79,6 @@ def pieces_of_hinge(loss: Hinge, y):
 
 class SquaredHinge(NamedTuple):
     """``max(0, 1 - y z)^2`` for labels -1 and +1.
-
 
     Examples
     --------
@@ -112,37 +88,24 @@ class SquaredHinge(NamedTuple):
     """
 
 
+@serves_arrays
 @value.register
 def squared_hinge_value(loss: SquaredHinge, z, y):
-    short = max(0.0, 1.0 - y * z)
-    return short * short  # not ** 2: Python's own raises where it overflows
+    shortfall = maximum(0.0, 1.0 - y * z)
+    return shortfall * shortfall  # not ** 2: Python's own raises where it overflows
 
 
-@on_arrays(squared_hinge_value)
-def squared_hinge_values(loss, z, y):
-    return np.maximum(0.0, 1.0 - y * z) ** 2
-
-
+@serves_arrays
 @slope.register
 def squared_hinge_slope(loss: SquaredHinge, z, y):
-    return -2.0 * y * max(0.0, 1.0 - y * z)
+    return -2.0 * y * maximum(0.0, 1.0 - y * z)
 
 
-@on_arrays(squared_hinge_slope)
-def squared_hinge_slopes(loss, z, y):
-    return -2.0 * y * np.maximum(0.0, 1.0 - y * z)
-
-
+@serves_arrays
 @prox.register
 def squared_hinge_prox(loss: SquaredHinge, z, tau, y):
     margin = y * z
-    return z if margin >= 1.0 else y * (margin + 2.0 * tau) / (1.0 + 2.0 * tau)
-
-
-@on_arrays(squared_hinge_prox)
-def squared_hinge_proxes(loss, z, tau, y):
-    margin = y * z
-    return np.where(margin >= 1.0, z, y * (margin + 2.0 * tau) / (1.0 + 2.0 * tau))
+    return where(margin >= 1.0, z, y * (margin + 2.0 * tau) / (1.0 + 2.0 * tau))
 
 
 @serves_arrays
@@ -151,14 +114,10 @@ def squared_hinge_conjugate(loss: SquaredHinge, s, y):
     return s * y + 0.25 * s * s
 
 
+@serves_arrays
 @domain.register
 def squared_hinge_domain(loss: SquaredHinge, y):
-    return (-math.inf, 0.0) if y > 0.0 else (0.0, math.inf)
-
-
-@on_arrays(squared_hinge_domain)
-def squared_hinge_domains(loss, y):
-    return np.where(y > 0.0, -np.inf, 0.0), np.where(y > 0.0, 0.0, np.inf)
+    return where(y > 0.0, -math.inf, 0.0), where(y > 0.0, 0.0, math.inf)
 
 
 @curvature.register
@@ -166,19 +125,15 @@ def squared_hinge_curvature(loss: SquaredHinge):
     return 2.0
 
 
+@serves_arrays
 @second.register
-def second_of_squared_hinge(loss: SquaredHinge, z, y):
-    return 2.0 if y * z < 1.0 else 0.0
-
-
-@on_arrays(second_of_squared_hinge)
-def seconds_of_squared_hinge(loss, z, y):
-    return np.where(y * z < 1.0, 2.0, 0.0)
+def squared_hinge_second(loss: SquaredHinge, z, y):
+    return where(y * z < 1.0, 2.0, 0.0)
 
 
 @pieces.register
-def pieces_of_squared_hinge(loss: SquaredHinge, y):
-    return (Piece(np.where(y > 0.0, -math.inf, 0.0), np.where(y > 0.0, 0.0, math.inf), y, 0.5),)
+def squared_hinge_pieces(loss: SquaredHinge, y):
+    return (Piece(*squared_hinge_domain(loss, y), y, 0.5),)
 
 
 # --- logistic --------------------------------------------------------------------------------------------------------
@@ -186,7 +141,6 @@ def pieces_of_squared_hinge(loss: SquaredHinge, y):
 
 class Logistic(NamedTuple):
     """``log(1 + exp(-y z))`` for labels -1 and +1: the loss of logistic regression.
-
 
     Examples
     --------
@@ -196,80 +150,36 @@ class Logistic(NamedTuple):
     """
 
 
+@serves_arrays
 @value.register
 def logistic_value(loss: Logistic, z, y):
     margin = y * z
-    return max(0.0, -margin) + math.log1p(math.exp(-abs(margin)))
+    return maximum(0.0, -margin) + log1p(exp(-abs(margin)))
 
 
-@on_arrays(logistic_value)
-def logistic_values(loss, z, y):
-    margin = y * z
-    return np.maximum(0.0, -margin) + np.log1p(np.exp(-np.abs(margin)))
-
-
+@serves_arrays
 @slope.register
 def logistic_slope(loss: Logistic, z, y):
     return -y * sigmoid(-y * z)
 
 
-@on_arrays(logistic_slope)
-def logistic_slopes(loss, z, y):
-    return -y * sigmoids(-y * z)
-
-
+@serves_arrays
 @prox.register
 def logistic_prox(loss: Logistic, z, tau, y):
     return y * margin_after_prox(y * z, tau)
 
 
-@on_arrays(logistic_prox)
-def logistic_proxes(loss, z, tau, y):
-    return y * margins_after_prox(y * z, tau)
-
-
-@inlined
-def margin_after_prox(start, tau):
-    """The margin m that solves ``m - start = tau sigmoid(-m)``; it lies between start and start + tau."""
-    low, high = start, start + tau
-    margin = min(max(start, 0.0), high)
-    for _ in range(NEWTON_STEPS):
-        p = sigmoid(-margin)
-        error = margin - start - tau * p
-        if error > 0.0:
-            high = margin
-        else:
-            low = margin
-        step = error / (1.0 + tau * p * (1.0 - p))
-        following = margin - step
-        if not low <= following <= high:
-            following = 0.5 * (low + high)
-        moved = abs(following - margin)
-        margin = following
-        if moved <= 1e-15 * (1.0 + abs(margin)):
-            break
-    return margin
-
-
-def margins_after_prox(start, tau):
-    def error(margin, start, tau):
-        p = sigmoids(-margin)
-        return margin - start - tau * p, 1.0 + tau * p * (1.0 - p)
-
-    first = np.minimum(np.maximum(start, 0.0), start + tau)
-    return roots(error, start, start + tau, first, start, tau)
-
-
+@serves_arrays
 @conjugate.register
 def logistic_conjugate(loss: Logistic, s, y):
     p = -s * y
     return xlogx(p) + xlogx(1.0 - p)
 
 
-@on_arrays(logistic_conjugate)
-def logistic_conjugates(loss, s, y):
-    p = -s * y
-    return xlogx_of(p) + xlogx_of(1.0 - p)
+@serves_arrays
+@domain.register
+def logistic_domain(loss: Logistic, y):
+    return minimum(-y, 0.0), maximum(-y, 0.0)
 
 
 @curvature.register
@@ -277,38 +187,37 @@ def logistic_curvature(loss: Logistic):
     return 0.25
 
 
+@serves_arrays
 @second.register
-def second_of_logistic(loss: Logistic, z, y):
-    grown = math.exp(-abs(z))  # both signs of z have the same second derivative
-    return grown / ((1.0 + grown) * (1.0 + grown))
-
-
-@on_arrays(second_of_logistic)
-def seconds_of_logistic(loss, z, y):
-    grown = np.exp(-np.abs(z))
-    return grown / ((1.0 + grown) * (1.0 + grown))
-
-
-@domain.register
-def logistic_domain(loss: Logistic, y):
-    return min(-y, 0.0), max(-y, 0.0)
-
-
-on_arrays(logistic_domain)(hinge_domains)
+def logistic_second(loss: Logistic, z, y):
+    small = exp(-abs(z))  # both signs of z have the same second derivative
+    return small / ((1.0 + small) * (1.0 + small))
 
 
 @inlined
 def sigmoid(z):
     """``1 / (1 + exp(-z))`` without overflow."""
-    if z >= 0.0:
-        return 1.0 / (1.0 + math.exp(-z))
-    grown = math.exp(z)
-    return grown / (1.0 + grown)
+    small = exp(-abs(z))
+    return where(z >= 0.0, 1.0, small) / (1.0 + small)
 
 
-def sigmoids(z):
-    grown = np.exp(-np.abs(z))
-    return np.where(z >= 0.0, 1.0, grown) / (1.0 + grown)
+class MarginEquation(NamedTuple):
+    """``m - start = tau sigmoid(-m)`` for a margin m, which lies between start and start + tau."""
+
+    start: Any
+    tau: Any
+
+
+@residual.register
+def margin_residual(equation: MarginEquation, margin):
+    p = sigmoid(-margin)
+    return margin - equation.start - equation.tau * p, 1.0 + equation.tau * p * (1.0 - p)
+
+
+@inlined
+def margin_after_prox(start, tau):
+    """The margin that solves the equation."""
+    return root(MarginEquation(start, tau), start, start + tau, minimum(maximum(start, 0.0), start + tau))
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ import numpy as np
 
 from .._core.arrays import on_arrays
 from .._core.jit import inlined
+from ..linalg import simplex
 from ._generic import (
-    NEWTON_STEPS,
+    MAX_NEWTON_STEPS,
     balanced,
     check,
     conjugate,
@@ -24,7 +25,6 @@ from ._generic import (
     value,
     width,
     xlogx,
-    xlogx_of,
 )
 
 BALANCED = 1e-15  # relative error of the probabilities of the classes after `balanced`
@@ -134,7 +134,7 @@ def multinomial_prox(loss: Multinomial, z, tau, y, out):
     for c in range(k):
         if not abs(out[c] - z[c]) <= tau:  # no slope is larger than 1
             out[c] = z[c]
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         softmax(out, p)
         along, share = 0.0, 0.0
         for c in range(k):
@@ -159,7 +159,7 @@ def multinomial_proxes(loss, z, tau, y, guess):
     z, y, guess = (np.ascontiguousarray(array.T) for array in (z, y, guess))
     out, left = np.where(np.abs(guess - z) <= tau, guess, z), np.arange(z.shape[1])
     u, at, target = out, z, y
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         p = np.exp(u - u.max(axis=0))
         p /= p.sum(axis=0)
         slopes = p - target
@@ -238,43 +238,22 @@ def multinomial_conjugate(loss: Multinomial, s, y):
 
 @on_arrays(multinomial_conjugate)
 def multinomial_conjugates(loss, s, y):
-    return xlogx_of(s + y).sum(axis=1)
+    return xlogx(s + y).sum(axis=1)
 
 
 @domain.register
 def multinomial_domain(loss: Multinomial, s, y, out):
-    """``s + y`` lies in the simplex: the projection leaves out the classes that fall below 0 until none does."""
-    k = len(s)
-    kept, total = k, 0.0
-    for c in range(k):
+    """``s + y`` lies in the simplex."""
+    for c in range(len(s)):
         out[c] = s[c] + y[c]
-        total += out[c]
-    shift = (total - 1.0) / kept
-    for _ in range(k):
-        number, total = 0, 0.0
-        for c in range(k):
-            if s[c] + y[c] > shift:
-                number += 1
-                total += s[c] + y[c]
-        shift = (total - 1.0) / number
-        if number == kept:
-            break
-        kept = number
-    for c in range(k):
-        out[c] = max(s[c] + y[c] - shift, 0.0) - y[c]
+    simplex.project(out, 1.0)
+    for c in range(len(s)):
+        out[c] -= y[c]
 
 
 @on_arrays(multinomial_domain)
 def multinomial_domains(loss, s, y):
-    p = s + y
-    kept = np.ones(p.shape, bool)
-    for _ in range(p.shape[1]):
-        shift = (np.where(kept, p, 0.0).sum(axis=1, keepdims=True) - 1.0) / kept.sum(axis=1, keepdims=True)
-        above = p > shift
-        if np.array_equal(above, kept):
-            break
-        kept = above
-    return np.maximum(p - shift, 0.0) - y
+    return simplex.projections(s + y, 1.0) - y
 
 
 @balanced.register
@@ -287,7 +266,7 @@ def balanced_multinomial(loss: Multinomial, s, y, weight):
     p = np.where(absent, 0.0, p)
     p[~(p.sum(axis=1) > 0.0)] = frequency
     p /= p.sum(axis=1, keepdims=True)
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         mean = share @ p
         missing = frequency - mean
         if np.abs(missing).max() <= BALANCED:
@@ -299,16 +278,16 @@ def balanced_multinomial(loss: Multinomial, s, y, weight):
         if not np.abs(frequency - share @ nearer).max() < np.abs(missing).max():
             break
         p = nearer
-    return (_mixed(p, share @ p, frequency) - targets).reshape(-1)
+    part, addition = least_mixture(share @ p, frequency)
+    mixed = (1.0 - part) * p + addition if part > 4.0 * BALANCED else p
+    return (mixed - targets).reshape(-1)
 
 
-def _mixed(p, mean, frequency):
-    """The least mixture of p with one distribution for all rows that has these frequencies of the classes."""
-    too_many = mean > frequency
-    part = np.max((mean - frequency)[too_many] / mean[too_many], initial=0.0)
-    if part <= 4.0 * BALANCED:
-        return p
-    return (1.0 - part) * p + np.maximum(frequency - (1.0 - part) * mean, 0.0)
+def least_mixture(mean: np.ndarray, frequency: np.ndarray) -> tuple[float, np.ndarray]:
+    """The least t for which ``(1 - t) mean + t q = frequency`` with some distribution q, and t q."""
+    exceeds = mean > frequency
+    part = float(np.max((mean - frequency)[exceeds] / mean[exceeds], initial=0.0))
+    return part, np.maximum(frequency - (1.0 - part) * mean, 0.0)
 
 
 # --- its targets -----------------------------------------------------------------------------------------------------

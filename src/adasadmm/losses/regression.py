@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from .._core.arrays import on_arrays, serves_arrays
+from .._core.arrays import maximum, minimum, serves_arrays, where
 from ._generic import Piece, check, conjugate, curvature, domain, pieces, prox, second, slope, value
 
 # --- squared ---------------------------------------------------------------------------------------------------------
@@ -15,7 +13,6 @@ from ._generic import Piece, check, conjugate, curvature, domain, pieces, prox, 
 
 class Squared(NamedTuple):
     """``(z - y)^2 / 2``.
-
 
     Examples
     --------
@@ -62,12 +59,12 @@ def squared_curvature(loss: Squared):
 
 @serves_arrays
 @second.register
-def second_of_squared(loss: Squared, z, y):
+def squared_second(loss: Squared, z, y):
     return 1.0
 
 
 @pieces.register
-def pieces_of_squared(loss: Squared, y):
+def squared_pieces(loss: Squared, y):
     return (Piece(-math.inf, math.inf, y, 1.0),)
 
 
@@ -92,36 +89,24 @@ class Huber(NamedTuple):
     delta: float = 1.0
 
 
+@serves_arrays
 @value.register
 def huber_value(loss: Huber, z, y):
     r = abs(z - y)
-    return 0.5 * r * r if r <= loss.delta else loss.delta * (r - 0.5 * loss.delta)
+    inner = minimum(r, loss.delta)
+    return inner * (r - 0.5 * inner)
 
 
-@on_arrays(huber_value)
-def huber_values(loss, z, y):
-    r = np.abs(z - y)
-    return np.where(r <= loss.delta, 0.5 * r * r, loss.delta * (r - 0.5 * loss.delta))
-
-
+@serves_arrays
 @slope.register
 def huber_slope(loss: Huber, z, y):
-    return min(max(z - y, -loss.delta), loss.delta)
+    return minimum(maximum(z - y, -loss.delta), loss.delta)
 
 
-@on_arrays(huber_slope)
-def huber_slopes(loss, z, y):
-    return np.clip(z - y, -loss.delta, loss.delta)
-
-
+@serves_arrays
 @prox.register
 def huber_prox(loss: Huber, z, tau, y):
-    return z - tau * min(max((z - y) / (1.0 + tau), -loss.delta), loss.delta)
-
-
-@on_arrays(huber_prox)
-def huber_proxes(loss, z, tau, y):
-    return z - tau * np.clip((z - y) / (1.0 + tau), -loss.delta, loss.delta)
+    return z - tau * minimum(maximum((z - y) / (1.0 + tau), -loss.delta), loss.delta)
 
 
 @serves_arrays
@@ -141,18 +126,14 @@ def huber_curvature(loss: Huber):
     return 1.0
 
 
+@serves_arrays
 @second.register
-def second_of_huber(loss: Huber, z, y):
-    return 1.0 if abs(z - y) <= loss.delta else 0.0
-
-
-@on_arrays(second_of_huber)
-def seconds_of_huber(loss, z, y):
-    return np.where(np.abs(z - y) <= loss.delta, 1.0, 0.0)
+def huber_second(loss: Huber, z, y):
+    return where(abs(z - y) <= loss.delta, 1.0, 0.0)
 
 
 @pieces.register
-def pieces_of_huber(loss: Huber, y):
+def huber_pieces(loss: Huber, y):
     return (Piece(-loss.delta, loss.delta, y, 1.0),)
 
 
@@ -183,41 +164,25 @@ class EpsilonInsensitive(NamedTuple):
     epsilon: float = 0.1
 
 
+@serves_arrays
 @value.register
 def epsilon_insensitive_value(loss: EpsilonInsensitive, z, y):
-    return max(0.0, abs(z - y) - loss.epsilon)
+    return maximum(0.0, abs(z - y) - loss.epsilon)
 
 
-@on_arrays(epsilon_insensitive_value)
-def epsilon_insensitive_values(loss, z, y):
-    return np.maximum(0.0, np.abs(z - y) - loss.epsilon)
-
-
+@serves_arrays
 @slope.register
 def epsilon_insensitive_slope(loss: EpsilonInsensitive, z, y):
     r = z - y
-    return 1.0 if r > loss.epsilon else -1.0 if r < -loss.epsilon else 0.0
+    return 1.0 * (r > loss.epsilon) - 1.0 * (r < -loss.epsilon)
 
 
-@on_arrays(epsilon_insensitive_slope)
-def epsilon_insensitive_slopes(loss, z, y):
-    r = z - y
-    return np.where(np.abs(r) > loss.epsilon, np.sign(r), 0.0)
-
-
+@serves_arrays
 @prox.register
 def epsilon_insensitive_prox(loss: EpsilonInsensitive, z, tau, y):
     r = z - y
-    excess = abs(r) - loss.epsilon
-    if excess <= 0.0:
-        return z
-    return z - math.copysign(min(tau, excess), r)
-
-
-@on_arrays(epsilon_insensitive_prox)
-def epsilon_insensitive_proxes(loss, z, tau, y):
-    r = z - y
-    return z - np.copysign(np.minimum(tau, np.maximum(np.abs(r) - loss.epsilon, 0.0)), r)
+    excess = r - minimum(maximum(r, -loss.epsilon), loss.epsilon)
+    return z - minimum(maximum(excess, -tau), tau)
 
 
 @serves_arrays
@@ -233,7 +198,7 @@ def epsilon_insensitive_domain(loss: EpsilonInsensitive, y):
 
 
 @pieces.register
-def pieces_of_epsilon_insensitive(loss: EpsilonInsensitive, y):
+def epsilon_insensitive_pieces(loss: EpsilonInsensitive, y):
     if loss.epsilon == 0.0:
         return (Piece(-1.0, 1.0, y),)
     return Piece(-1.0, 0.0, y - loss.epsilon), Piece(0.0, 1.0, y + loss.epsilon)
@@ -266,36 +231,23 @@ class Quantile(NamedTuple):
     q: float = 0.5
 
 
+@serves_arrays
 @value.register
 def quantile_value(loss: Quantile, z, y):
     r = y - z
-    return max(loss.q * r, (loss.q - 1.0) * r)
+    return maximum(loss.q * r, (loss.q - 1.0) * r)
 
 
-@on_arrays(quantile_value)
-def quantile_values(loss, z, y):
-    r = y - z
-    return np.maximum(loss.q * r, (loss.q - 1.0) * r)
-
-
+@serves_arrays
 @slope.register
 def quantile_slope(loss: Quantile, z, y):
-    return -loss.q if z < y else 1.0 - loss.q if z > y else 0.0
+    return where(z < y, -loss.q, where(z > y, 1.0 - loss.q, 0.0))
 
 
-@on_arrays(quantile_slope)
-def quantile_slopes(loss, z, y):
-    return np.where(z < y, -loss.q, np.where(z > y, 1.0 - loss.q, 0.0))
-
-
+@serves_arrays
 @prox.register
 def quantile_prox(loss: Quantile, z, tau, y):
-    return min(max(y, z - tau * (1.0 - loss.q)), z + tau * loss.q)
-
-
-@on_arrays(quantile_prox)
-def quantile_proxes(loss, z, tau, y):
-    return np.minimum(np.maximum(y, z - tau * (1.0 - loss.q)), z + tau * loss.q)
+    return minimum(maximum(y, z - tau * (1.0 - loss.q)), z + tau * loss.q)
 
 
 @serves_arrays
@@ -311,7 +263,7 @@ def quantile_domain(loss: Quantile, y):
 
 
 @pieces.register
-def pieces_of_quantile(loss: Quantile, y):
+def quantile_pieces(loss: Quantile, y):
     return (Piece(-loss.q, 1.0 - loss.q, y),)
 
 

@@ -6,39 +6,26 @@ It lies between the losses of `log_link`: `Poisson` for the power 1, `Gamma` for
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.arrays import on_arrays
+from .._core.arrays import exp, on_arrays, serves_arrays, where
 from .._core.jit import inlined
 from ._generic import (
-    NEWTON_STEPS,
     check,
     conjugate,
     domain,
     has_log_link,
     prox,
-    roots,
+    residual,
+    root,
     second,
     slope,
     value,
     xlogx,
-    xlogx_of,
 )
-from .log_link import (
-    Gamma,
-    Poisson,
-    check_least,
-    check_positive,
-    exponential,
-    exponential_root,
-    exponential_roots,
-    gamma_conjugates,
-    gamma_proxes,
-    poisson_conjugates,
-    poisson_proxes,
-)
+from .log_link import Gamma, Poisson, check_least, check_positive, exponential_root
 
 
 class Tweedie(NamedTuple):
@@ -63,44 +50,28 @@ class Tweedie(NamedTuple):
     power: float = 1.5
 
 
+@serves_arrays
 @value.register
 def tweedie_value(loss: Tweedie, z, y):
-    rise, fall = _exponents(loss)
-    return _exponential_over(rise, z) + (y * _exponential_over(fall, -z) if y > 0.0 else 0.0)
+    rise, fall = _exponents(loss)  # where one is 0, exp(k x) / k is x up to a constant
+    risen = exp(rise * z) / rise if rise > 0.0 else z
+    fallen = exp(-fall * z) / fall if fall > 0.0 else -z
+    return risen + where(y > 0.0, y * fallen, 0.0)
 
 
-@on_arrays(tweedie_value)
-def tweedie_values(loss, z, y):
-    rise, fall = _exponents(loss)
-    risen = np.exp(rise * z) / rise if rise > 0.0 else z
-    fallen = np.exp(-fall * z) / fall if fall > 0.0 else -z
-    return risen + np.where(y > 0.0, y * fallen, 0.0)
-
-
+@serves_arrays
 @slope.register
 def tweedie_slope(loss: Tweedie, z, y):
     rise, fall = _exponents(loss)
-    return exponential(rise * z) - (y * exponential(-fall * z) if y > 0.0 else 0.0)
+    return exp(rise * z) - where(y > 0.0, y * exp(-fall * z), 0.0)
 
 
-@on_arrays(tweedie_slope)
-def tweedie_slopes(loss, z, y):
-    rise, fall = _exponents(loss)
-    return np.exp(rise * z) - np.where(y > 0.0, y * np.exp(-fall * z), 0.0)
-
-
+@serves_arrays
 @second.register
-def second_of_tweedie(loss: Tweedie, z, y):
+def tweedie_second(loss: Tweedie, z, y):
     rise, fall = _exponents(loss)
-    of_rise = rise * exponential(rise * z) if rise > 0.0 else 0.0
-    return of_rise + (fall * y * exponential(-fall * z) if fall * y > 0.0 else 0.0)
-
-
-@on_arrays(second_of_tweedie)
-def seconds_of_tweedie(loss, z, y):
-    rise, fall = _exponents(loss)
-    risen = rise * np.exp(rise * z) if rise > 0.0 else 0.0
-    return risen + np.where(fall * y > 0.0, fall * y * np.exp(-fall * z), 0.0)
+    risen = rise * exp(rise * z) if rise > 0.0 else 0.0
+    return risen + where(fall * y > 0.0, fall * y * exp(-fall * z), 0.0)
 
 
 @prox.register
@@ -121,27 +92,27 @@ def tweedie_prox(loss: Tweedie, z, tau, y):
         return z
     most = max(math.log(abs(z - best)) - math.log(tau), rise * best) + math.log(2.0)
     low, high = (best, min(z, most / rise)) if z > best else (max(z, (best - most) / fall), best)
-    return _tweedie_root(loss, y, 1.0, tau, z, low, high, high if z > best else low)
+    return root(SlopeEquation(loss, y, 1.0, tau, z), low, high, high if z > best else low)
 
 
 @on_arrays(tweedie_prox)
 def tweedie_proxes(loss, z, tau, y):
     rise, fall = _exponents(loss)
     if fall == 0.0:
-        return poisson_proxes(Poisson(), z, tau, y)
+        return prox(Poisson(), z, tau, y)
     if rise == 0.0:
-        return gamma_proxes(Gamma(), z, tau, y)
+        return prox(Gamma(), z, tau, y)
     best = np.log(y)
     most = np.maximum(np.log(np.abs(z - best)) - np.log(tau), rise * best) + math.log(2.0)
     is_above = z > best
     low = np.where(is_above, best, np.maximum(z, (best - most) / fall))
     high = np.where(is_above, np.minimum(z, most / rise), best)
     start = np.where(is_above, high, low)
-    found = np.where(y > 0.0, z, exponential_roots(rise * z, rise * tau) / rise)
-    sought = (y > 0.0) & (z != best)
-    roots_of = (array[sought] for array in np.broadcast_arrays(y, tau, z, low, high, start))
-    found[sought] = _tweedie_roots(loss, 1.0, *roots_of)
-    return np.where(tau > 0.0, found, z)
+    u = np.where(y > 0.0, z, exponential_root(rise * z, rise * tau) / rise)
+    open_rows = (y > 0.0) & (z != best)
+    y, tau_of, c, *brackets = (array[open_rows] for array in np.broadcast_arrays(y, tau, z, low, high, start))
+    u[open_rows] = root(SlopeEquation(loss, y, 1.0, tau_of, c), *brackets)
+    return np.where(tau > 0.0, u, z)
 
 
 @conjugate.register
@@ -155,11 +126,11 @@ def tweedie_conjugate(loss: Tweedie, s, y):
         return (xlogx(s) - s) / rise
     # The supremum is where the slope is s. With z = log y + t and r = s / y^rise the equation for t is
     # exp(rise t) - exp(-fall t) = r, where one exponential is at most 1.
-    best, relative = math.log(y), s / exponential(rise * math.log(y))
+    best, relative = math.log(y), s / exp(rise * math.log(y))
     far = best + (math.log1p(relative) / rise if s > 0.0 else -math.log1p(-relative) / fall)
     if not math.isfinite(far):
         return math.inf
-    z = _tweedie_root(loss, y, 0.0, 1.0, s, min(best, far), max(best, far), far)
+    z = root(SlopeEquation(loss, y, 0.0, 1.0, s), min(best, far), max(best, far), far)
     # Any z gives less than the supremum. The second derivative changes by at most a factor e per unit of z, so the
     # supremum is at most -log(1 - |error| / second) away, and the function rises by at most |error| per unit.
     error, curved = abs(s - slope(loss, z, y)), second(loss, z, y)
@@ -172,32 +143,27 @@ def tweedie_conjugate(loss: Tweedie, s, y):
 def tweedie_conjugates(loss, s, y):
     rise, fall = _exponents(loss)
     if fall == 0.0:
-        return poisson_conjugates(Poisson(), s, y)
+        return conjugate(Poisson(), s, y)
     if rise == 0.0:
-        return gamma_conjugates(Gamma(), s, y)
-    total = np.where(y > 0.0, np.inf, (xlogx_of(s) - s) / rise)
+        return conjugate(Gamma(), s, y)
+    total = np.where(y > 0.0, np.inf, (xlogx(s) - s) / rise)
     best = np.log(y)
     relative = s / np.exp(rise * best)
     far = best + np.where(s > 0.0, np.log1p(relative) / rise, -np.log1p(-relative) / fall)
-    sought = (y > 0.0) & np.isfinite(far)
-    s, y, best, far = s[sought], y[sought], best[sought], far[sought]
-    z = _tweedie_roots(loss, 0.0, y, 1.0, s, np.minimum(best, far), np.maximum(best, far), far)
-    error, curved = np.abs(s - tweedie_slopes(loss, z, y)), seconds_of_tweedie(loss, z, y)
-    found = s * z - tweedie_values(loss, z, y) - error * np.log1p(-error / curved)
-    total[sought] = np.where(error < curved, found, np.inf)
+    open_rows = (y > 0.0) & np.isfinite(far)
+    s, y, best, far = s[open_rows], y[open_rows], best[open_rows], far[open_rows]
+    z = root(SlopeEquation(loss, y, 0.0, 1.0, s), np.minimum(best, far), np.maximum(best, far), far)
+    error, curved = np.abs(s - tweedie_slope(loss, z, y)), tweedie_second(loss, z, y)
+    bound = s * z - tweedie_value(loss, z, y) - error * np.log1p(-error / curved)
+    total[open_rows] = np.where(error < curved, bound, np.inf)
     return total
 
 
+@serves_arrays
 @domain.register
 def tweedie_domain(loss: Tweedie, y):
-    low = -y if loss.power == 1.0 else 0.0 if y <= 0.0 else -math.inf
+    low = -y if loss.power == 1.0 else where(y <= 0.0, 0.0, -math.inf)
     return low, 1.0 if loss.power == 2.0 else math.inf
-
-
-@on_arrays(tweedie_domain)
-def tweedie_domains(loss, y):
-    low = -y if loss.power == 1.0 else np.where(y <= 0.0, 0.0, -np.inf)
-    return low, 1.0 if loss.power == 2.0 else np.inf
 
 
 @inlined
@@ -206,38 +172,20 @@ def _exponents(loss):
     return 2.0 - loss.power, loss.power - 1.0
 
 
-@inlined
-def _exponential_over(k, x):
-    """``exp(k x) / k``; for k = 0, its limit x up to a constant."""
-    return exponential(k * x) / k if k > 0.0 else x
+class SlopeEquation(NamedTuple):
+    """``own u + tau slope(u) = c``, for each row its equation."""
+
+    loss: Any
+    y: Any
+    own: Any
+    tau: Any
+    c: Any
 
 
-@inlined
-def _tweedie_root(loss, y, own, tau, c, low, high, start):
-    """The u between low and high with ``own u + tau slope(u) = c``, by Newton's method with bisection."""
-    u = start
-    for _ in range(NEWTON_STEPS):
-        error = own * u + tau * slope(loss, u, y) - c
-        if error > 0.0:
-            high = u
-        else:
-            low = u
-        finite = abs(error) < math.inf  # where it is not, nor is the second derivative
-        following = u - error / (own + tau * second(loss, u, y)) if finite else math.inf
-        if not low <= following <= high:
-            following = 0.5 * (low + high)
-        moved = abs(following - u)
-        u = following
-        if moved <= 1e-15 * (1.0 + abs(u)):
-            break
-    return u
-
-
-def _tweedie_roots(loss, own, y, tau, c, low, high, start):
-    def error(u, y, tau, c):
-        return own * u + tau * tweedie_slopes(loss, u, y) - c, own + tau * seconds_of_tweedie(loss, u, y)
-
-    return roots(error, low, high, start, y, tau, c)
+@residual.register
+def slope_residual(equation: SlopeEquation, u):
+    loss, y, own, tau, c = equation
+    return own * u + tau * slope(loss, u, y) - c, own + tau * second(loss, u, y)
 
 
 @has_log_link.register

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.arrays import on_arrays
+from .._core.arrays import serves_arrays
 from .._core.jit import entry_or
 from ..linalg.chain import fuse_chain
 from ._generic import check, conjugate, domain, prox, value
@@ -46,42 +46,34 @@ class ChainTV(NamedTuple):
     weights: Any = None
 
 
-@value.register(ChainTV)
-def value_of_chain(penalty, v):
-    total = 0.0
-    for k in range(len(v) - 1):
-        total += entry_or(penalty.weights, k, 1.0) * abs(v[k + 1] - v[k])
-    return penalty.nu * total
+@serves_arrays
+@value.register
+def value_of_chain(penalty: ChainTV, v):
+    return penalty.nu * np.sum(entry_or(penalty.weights, slice(None), 1.0) * np.abs(v[1:] - v[:-1]))
 
 
-@on_arrays(value_of_chain)
-def value_of_whole_chain(penalty, v):
-    sizes = np.abs(np.diff(v))
-    return penalty.nu * float(np.add.reduce(sizes if penalty.weights is None else penalty.weights * sizes))
-
-
-@prox.register(ChainTV)
-def prox_of_chain(penalty, x, tau, out):
+@prox.register
+def prox_of_chain(penalty: ChainTV, x, tau, out):
     edges = np.empty(len(x))
     for k in range(len(x) - 1):
         edges[k] = tau * penalty.nu * entry_or(penalty.weights, k, 1.0)
     fuse_chain(1.0, x.copy(), edges, out)
 
 
-@conjugate.register(ChainTV)
-def conjugate_of_chain(penalty, s):
+@conjugate.register
+def conjugate_of_chain(penalty: ChainTV, s):
     return 0.0
 
 
-@domain.register(ChainTV)
-def domain_of_chain(penalty, s):
+@domain.register
+def domain_of_chain(penalty: ChainTV, s):
     """The conjugate is the indicator of a set, so the projection onto it is what the prox removes (Moreau)."""
     v = np.empty_like(s)
     prox(penalty, s, 1.0, v)
     return s - v
 
 
-@check.register(ChainTV)
-def check_chain(penalty, m):
+@check.register
+def check_chain(penalty: ChainTV, m):
     check_strength(penalty)
     check_weights(penalty, max(m - 1, 0))

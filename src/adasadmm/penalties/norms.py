@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.arrays import on_arrays, serves_arrays
-from .._core.jit import entry_or, inlined, inlined_sum
+from .._core.arrays import maximum, minimum, on_arrays, serves_arrays
+from .._core.jit import entry_or, inlined
 from ._generic import (
     check,
     check_rows,
@@ -87,35 +87,17 @@ class L1(NamedTuple):
     weights: Any = None
 
 
+@serves_arrays
 @value.register
 def l1_value(penalty: L1, v):
-    return penalty.nu * _sum_of_sizes(penalty.weights, v)
+    return penalty.nu * np.sum(entry_or(penalty.weights, slice(None), 1.0) * np.abs(v))
 
 
-@on_arrays(l1_value)
-def l1_value_of(penalty, v):
-    sizes = np.abs(v)
-    return penalty.nu * float(np.add.reduce(sizes if penalty.weights is None else penalty.weights * sizes))
-
-
-@inlined_sum
-def _sum_of_sizes(weights, v):
-    total = 0.0
-    for k in range(len(v)):
-        total += entry_or(weights, k, 1.0) * abs(v[k])
-    return total
-
-
+@serves_arrays
 @prox_at.register
 def l1_prox_at(penalty: L1, k, x, tau):
     threshold = tau * penalty.nu * entry_or(penalty.weights, k, 1.0)
-    return x - min(max(x, -threshold), threshold)
-
-
-@on_arrays(l1_prox_at)
-def l1_proxes(penalty, k, x, tau):
-    threshold = tau * penalty.nu * entry_or(penalty.weights, k, 1.0)
-    return x - np.minimum(np.maximum(x, -threshold), threshold)
+    return x - minimum(maximum(x, -threshold), threshold)
 
 
 @dual_prox_at.register
@@ -165,17 +147,10 @@ class L2Squared(NamedTuple):
     nu: float
 
 
+@serves_arrays
 @value.register
 def l2_squared_value(penalty: L2Squared, v):
-    total = 0.0
-    for k in range(len(v)):
-        total += v[k] * v[k]
-    return 0.5 * penalty.nu * total
-
-
-@on_arrays(l2_squared_value)
-def l2_squared_value_of(penalty, v):
-    return 0.5 * penalty.nu * float(np.add.reduce(v * v))
+    return 0.5 * penalty.nu * np.sum(v * v)
 
 
 @serves_arrays
@@ -224,31 +199,17 @@ class ElasticNet(NamedTuple):
     l1_ratio: float = 0.5
 
 
+@serves_arrays
 @value.register
 def elastic_net_value(penalty: ElasticNet, v):
-    total = 0.0
-    for k in range(len(v)):
-        total += penalty.l1_ratio * abs(v[k]) + 0.5 * (1.0 - penalty.l1_ratio) * v[k] * v[k]
-    return penalty.nu * total
+    return penalty.nu * np.sum(penalty.l1_ratio * np.abs(v) + 0.5 * (1.0 - penalty.l1_ratio) * v * v)
 
 
-@on_arrays(elastic_net_value)
-def elastic_net_value_of(penalty, v):
-    terms = penalty.l1_ratio * np.abs(v) + 0.5 * (1.0 - penalty.l1_ratio) * v * v
-    return penalty.nu * float(np.add.reduce(terms))
-
-
+@serves_arrays
 @prox_at.register
 def elastic_net_prox_at(penalty: ElasticNet, k, x, tau):
     threshold = tau * penalty.nu * penalty.l1_ratio
-    return (x - min(max(x, -threshold), threshold)) / (1.0 + tau * penalty.nu * (1.0 - penalty.l1_ratio))
-
-
-@on_arrays(elastic_net_prox_at)
-def elastic_net_proxes(penalty, k, x, tau):
-    threshold = tau * penalty.nu * penalty.l1_ratio
-    shrunk = x - np.minimum(np.maximum(x, -threshold), threshold)
-    return shrunk / (1.0 + tau * penalty.nu * (1.0 - penalty.l1_ratio))
+    return (x - minimum(maximum(x, -threshold), threshold)) / (1.0 + tau * penalty.nu * (1.0 - penalty.l1_ratio))
 
 
 @conjugate.register
@@ -323,18 +284,10 @@ def group_l2_from_fields(*fields: Any) -> GroupL2:
     return GroupL2._make(fields)
 
 
+@serves_arrays
 @value.register
 def group_l2_value(penalty: GroupL2, v):
-    total = 0.0
-    for group in range(len(penalty.starts) - 1):
-        total += entry_or(penalty.weights, group, 1.0) * _group_norm(penalty, group, v)
-    return penalty.nu * total
-
-
-@on_arrays(group_l2_value)
-def group_l2_value_of(penalty, v):
-    norms = _group_norms(penalty, v[penalty.members])
-    return penalty.nu * float(np.add.reduce(norms if penalty.weights is None else penalty.weights * norms))
+    return penalty.nu * np.sum(entry_or(penalty.weights, slice(None), 1.0) * _group_norms(penalty, v[penalty.members]))
 
 
 @prox.register
@@ -366,11 +319,13 @@ def _group_norm(penalty, group, v):
     return math.sqrt(total)
 
 
+@inlined
 def _sizes(penalty):
     """The members of each group; `np.diff` takes five times as long for few groups."""
     return penalty.starts[1:] - penalty.starts[:-1]
 
 
+@inlined
 def _group_norms(penalty, of_members):
     sizes = _sizes(penalty)
     return np.sqrt(np.bincount(np.repeat(np.arange(len(sizes)), sizes), of_members * of_members, len(sizes)))

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.arrays import on_arrays, serves_arrays
+from .._core.arrays import maximum, minimum, on_arrays, serves_arrays
 from .._core.jit import entry_or, inlined
+from ..linalg import simplex
 from ._generic import check, conjugate, domain, everywhere, prox, prox_at, value
 
 # --- non-negative ----------------------------------------------------------------------------------------------------
@@ -28,14 +29,10 @@ class NonNegative(NamedTuple):
     """
 
 
+@serves_arrays
 @prox_at.register
 def non_negative_prox_at(penalty: NonNegative, k, x, tau):
-    return max(x, 0.0)
-
-
-@on_arrays(non_negative_prox_at)
-def non_negative_proxes(penalty, k, x, tau):
-    return np.maximum(x, 0.0)
+    return maximum(x, 0.0)
 
 
 @conjugate.register
@@ -73,14 +70,10 @@ class Box(NamedTuple):
     upper: Any
 
 
+@serves_arrays
 @prox_at.register
 def box_prox_at(penalty: Box, k, x, tau):
-    return min(max(x, entry_or(penalty.lower, k, -np.inf)), entry_or(penalty.upper, k, np.inf))
-
-
-@on_arrays(box_prox_at)
-def box_proxes(penalty, k, x, tau):
-    return np.minimum(np.maximum(x, entry_or(penalty.lower, k, -np.inf)), entry_or(penalty.upper, k, np.inf))
+    return minimum(maximum(x, entry_or(penalty.lower, k, -np.inf)), entry_or(penalty.upper, k, np.inf))
 
 
 @conjugate.register
@@ -193,27 +186,15 @@ class Simplex(NamedTuple):
 
 @prox.register
 def simplex_prox(penalty: Simplex, x, tau, out):
-    # out = max(x - top - level, 0) with the level that makes the sum right: found on the sorted values. Counted from
-    # the largest of them, which leaves the answer as it is: a far-away x does not swallow the total.
-    falling = np.sort(x)[::-1]
-    level, total = -penalty.total, 0.0
-    for k in range(len(falling)):
-        below = falling[k] - falling[0]
-        total += below
-        candidate = (total - penalty.total) / (k + 1)
-        if below > candidate:
-            level = candidate
+    top = np.max(x)
     for k in range(len(x)):
-        out[k] = max(x[k] - falling[0] - level, 0.0)
+        out[k] = x[k] - top
+    simplex.project(out, penalty.total)
 
 
 @on_arrays(simplex_prox)
-def simplex_proxes(penalty, x, tau, out):
-    below = np.sort(x)[::-1] - np.max(x)
-    candidates = (np.cumsum(below) - penalty.total) / np.arange(1, len(x) + 1)
-    counted = np.flatnonzero(below > candidates)
-    level = candidates[counted[-1]] if len(counted) else -penalty.total
-    out[:] = np.maximum(x - np.max(x) - level, 0.0)
+def simplex_prox_of_array(penalty, x, tau, out):
+    out[:] = simplex.projections((x - np.max(x))[None], penalty.total)
 
 
 @conjugate.register
