@@ -35,8 +35,7 @@ from adasadmm import (
     penalties,
     solve,
 )
-from adasadmm.losses import gates
-from adasadmm.penalties import probes
+from adasadmm.plug_ins import try_loss, try_penalty
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(30, 3))
@@ -296,7 +295,7 @@ NUMBERS = (-1e4, -2.0, 0.0, 0.9, 3e5)
 )
 def test_the_built_in_losses_pass(loss, targets):
     for y in targets:
-        gates._try_out(loss, y)
+        try_loss(loss, y)
 
 
 @pytest.mark.parametrize("p", [1, 2, 7, 100])
@@ -322,7 +321,7 @@ def test_the_built_in_losses_pass(loss, targets):
     ids=str,
 )
 def test_the_built_in_penalties_pass(penalty, p):
-    probes.try_out(penalty, p, "penalty")
+    try_penalty(penalty, p, "penalty")
 
 
 def test_a_loss_that_is_not_convex_passes():

@@ -17,6 +17,7 @@ LAYERS = [  # a file imports only from lines above its own, and from its own fol
     "rows",
     "linalg",
     "losses penalties metrics stepsizes averages",
+    "plug_ins",
     "sources",
     "graphs",
     "problem",

@@ -3,11 +3,13 @@
 import pickle
 from typing import NamedTuple
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
 from adasadmm import (
     ADMM,
+    IPM,
     L1,
     OADMM,
     AdaSADMM,
@@ -19,6 +21,9 @@ from adasadmm import (
     Logistic,
     Problem,
     Squared,
+    Status,
+    TotalVariation,
+    graphs,
     losses,
     penalties,
     solve,
@@ -103,3 +108,54 @@ def test_progress_shows_the_objective(capsys):
     solve(problem(Hinge(), L1(0.1)), AdaSADMM(eta=1.0), progress=True)
     shown = capsys.readouterr().err
     assert "objective" in shown and "2.00/2.00 epochs" in shown
+
+
+# --- a piecewise loss ------------------------------------------------------------------------------------------------
+
+
+class DeadZone(NamedTuple):
+    """``max(0, z - y - width, share (y - z))``: nothing inside a zone above the target."""
+
+    width: float = 0.5
+    share: float = 0.25
+
+
+@losses.value.register
+def dead_zone_value(loss: DeadZone, z, y):
+    return max(0.0, z - y - loss.width, loss.share * (y - z))
+
+
+@losses.slope.register
+def dead_zone_slope(loss: DeadZone, z, y):
+    return 1.0 if z > y + loss.width else -loss.share if z < y else 0.0
+
+
+@losses.conjugate.register
+def dead_zone_conjugate(loss: DeadZone, s, y):
+    return s * (y + loss.width) if s > 0.0 else s * y
+
+
+@losses.domain.register
+def dead_zone_domain(loss: DeadZone, y):
+    return -loss.share, 1.0
+
+
+@losses.pieces.register
+def dead_zone_pieces(loss: DeadZone, y):
+    return losses.Piece(-loss.share, 0.0, y), losses.Piece(0.0, 1.0, y + loss.width)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("solver", [IPM(), TotalVariation()], ids=lambda solver: type(solver).__name__)
+@pytest.mark.parametrize("offset", [None, np.linspace(-1.0, 1.0, 40)], ids=["plain", "offset"])
+def test_the_pieces_of_an_own_loss_are_enough_for_interior_points_and_chains(solver, offset):
+    y, n = np.sin(np.arange(40.0)), 40
+    chain = graphs.incidence(graphs.chain(n))
+    series = Problem(np.eye(n), y, loss=DeadZone(), penalty=L1(0.2 / n), A=chain, offset=offset, gamma=1e-3)
+    result = solve(series, solver, tol=1e-8)
+    assert result.status is Status.converged
+    w = cp.Variable(n)
+    r = w + (0.0 if offset is None else offset) - y
+    terms = cp.maximum(0.0, r - 0.5, -0.25 * r)
+    objective = cp.sum(terms) / n + 0.2 / n * cp.norm1(cp.diff(w)) + 5e-4 * cp.sum_squares(w)
+    assert series.objective(result.w) == pytest.approx(cp.Problem(cp.Minimize(objective)).solve("CLARABEL"), rel=1e-7)

@@ -61,7 +61,10 @@ them with a debugger.
 # A loss
 # ------
 #
-# This is the complete hinge loss, from ``src/adasadmm/losses/margin.py``:
+# This is the complete hinge loss, from ``src/adasadmm/losses/margin.py``. It is decorated with ``serves_arrays`` and
+# written with ``maximum``, ``minimum`` and ``where`` in place of ``max``, ``min`` and ``if``, so that the same formulas
+# serve one row in compiled code and all rows at once in NumPy. A loss of your own needs neither: methods that use all
+# rows get a compiled loop over its functions.
 #
 # .. literalinclude:: /../src/adasadmm/losses/margin.py
 #    :start-at: class Hinge(NamedTuple)
@@ -119,6 +122,46 @@ print(model.score(X, y))
 z, y_one, h = 0.3, -1.0, 1e-6
 quotient = (losses.value(Exponential(), z + h, y_one) - losses.value(Exponential(), z - h, y_one)) / (2 * h)
 assert abs(quotient - losses.slope(Exponential(), z, y_one)) < 1e-6
+
+# %%
+# ``IPM`` and ``TotalVariation`` ask for ``second``, the second derivative in ``z``. A piecewise linear or quadratic
+# loss states its ``pieces`` instead: functions :math:`\max_{low \le t \le high} t (z - kink) - flex\,t^2 / 2` that add up
+# to it, for an array of targets. A loss that costs nothing up to 0.5 above its target, for example:
+
+
+class DeadZone(NamedTuple):
+    """max(0, z - y - 0.5, (y - z) / 4)."""
+
+
+@losses.value.register
+def dead_zone_value(loss: DeadZone, z, y):
+    return max(0.0, z - y - 0.5, 0.25 * (y - z))
+
+
+@losses.slope.register
+def dead_zone_slope(loss: DeadZone, z, y):
+    return 1.0 if z > y + 0.5 else -0.25 if z < y else 0.0
+
+
+@losses.conjugate.register
+def dead_zone_conjugate(loss: DeadZone, s, y):
+    return max(s * y, s * (y + 0.5))
+
+
+@losses.domain.register
+def dead_zone_domain(loss: DeadZone, y):
+    return -0.25, 1.0
+
+
+@losses.pieces.register
+def dead_zone_pieces(loss: DeadZone, y):
+    return losses.Piece(-0.25, 0.0, y), losses.Piece(0.0, 1.0, y + 0.5)
+
+
+from adasadmm import IPM
+
+problem = Problem(X, X[:, 0] + rng.normal(size=500), loss=DeadZone(), penalty=L1(0.1), A=A, gamma=1e-3)
+print(solve(problem, IPM(), tol=1e-6).certificate.relative_gap)
 
 # %%
 # A penalty

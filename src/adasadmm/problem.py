@@ -16,9 +16,8 @@ from . import losses, penalties
 from ._core.jit import unwrapped
 from .linalg.coupling import Groups
 from .linalg.systems import System, system_for
-from .losses.gates import as_loss
 from .penalties.constraint import Constraint
-from .penalties.gates import as_gamma, as_penalty, as_set
+from .plug_ins import as_gamma, as_loss, as_penalty, as_set
 from .rows import matrices, products
 from .rows.matrices import CSR, as_csr, as_vector, to_scipy
 from .sources import Source, blocks

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from .. import losses
 from .._core.jit import is_registered
 from .._solve.null_model import best_constant
-from ..losses.gates import as_loss
 from ..penalties import L1
+from ..plug_ins import as_loss
 from ._types import PerRow, ValidRows
 
 __all__ = ["NO_WEIGHTS", "Weights", "adaptive_weights", "check_adaptive", "given_weights", "number_of_terms", "pilot"]

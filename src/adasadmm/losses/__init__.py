@@ -2,9 +2,10 @@
 
 A loss is a ``NamedTuple``, and each of these functions is registered for its class. A loss of your own needs ``value``
 and ``slope`` for the stochastic solvers; ``prox`` for OADMM, ADMM, ALM, SPDHG, SDCA and ConsensusADMM; ``curvature``
-for SVRGADMM and ASVRGADMM; ``second`` for ProximalNewton, IPM, TotalVariation and
-degrees of freedom; ``conjugate`` and ``domain`` for a duality gap. The first `Problem` with an instance of the class
-tries the functions out at a few points, and rejects a loss whose functions contradict each other.
+for SVRGADMM and ASVRGADMM; ``second`` for ProximalNewton, IPM, TotalVariation and degrees of freedom, or ``pieces`` for
+IPM and TotalVariation if the loss is piecewise linear or quadratic; ``conjugate`` and ``domain`` for a duality gap. The
+first `Problem` with an instance of the class tries the functions out at a few points, and rejects a loss whose
+functions contradict each other.
 
 Examples
 --------
@@ -12,11 +13,11 @@ Examples
 >>> from adasadmm import losses
 >>> class Absolute(NamedTuple):
 ...     scale: float = 1.0
->>> @losses.value.register(Absolute)
-... def absolute_value(loss, z, y):
+>>> @losses.value.register
+... def absolute_value(loss: Absolute, z, y):
 ...     return loss.scale * abs(z - y)
->>> @losses.slope.register(Absolute)
-... def absolute_slope(loss, z, y):
+>>> @losses.slope.register
+... def absolute_slope(loss: Absolute, z, y):
 ...     return loss.scale * (1.0 if z > y else -1.0 if z < y else 0.0)
 >>> losses.value(Absolute(2.0), 1.0, 4.0)
 6.0
@@ -28,6 +29,7 @@ from ._arrays import each  # noqa: F401
 
 # The sums, which are not in __all__, serve other files of this package.
 from ._generic import (  # noqa: F401
+    Piece,
     balanced,
     check,
     conjugate,
@@ -73,8 +75,10 @@ from .regression import (
 )
 from .tweedie import Tweedie as Tweedie
 
-BUILT_IN: tuple[type, ...] = tuple(cls for cls in list(globals().values()) if isinstance(cls, type))
+BUILT_IN: tuple[type, ...] = tuple(
+    cls for cls in list(globals().values()) if isinstance(cls, type) and cls is not Piece
+)
 
-__all__ = ["check", "conjugate", "curvature", "domain", "has_log_link", "prox", "second", "slope"]
+__all__ = ["Piece", "check", "conjugate", "curvature", "domain", "has_log_link", "pieces", "prox", "second", "slope"]
 __all__ += ["takes_labels", "value", "width"]
 __all__ += [cls.__name__ for cls in BUILT_IN]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,6 @@ import numpy as np
 from .._core.arrays import array_form
 from .._core.jit import compiled, entry_or
 from ._generic import conjugate, domain, prox, second, slope, value, width
-
-__all__ = ["each"]
 
 
 def each(function: Any, loss: Any, *arguments: Any) -> Any:
@@ -22,60 +19,21 @@ def each(function: Any, loss: Any, *arguments: Any) -> Any:
     array instead; only ``prox`` keeps that argument, as its guess.
     """
     form = array_form(function, loss)
-    if form is None:
-        arguments = tuple(np.ascontiguousarray(one) if np.ndim(one) else one for one in arguments)
-        return _IN_A_LOOP[function](loss, *arguments)
-    with np.errstate(all="ignore"):  # as in compiled code
-        return form(loss, *arguments)
-
-
-def _values(loss: Any, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    write_values(loss, z, y, out := np.empty(len(z)))
-    return out
-
-
-def _slopes(loss: Any, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    write = write_slopes if width(loss) == 1 else write_slopes_of_vectors
-    write(loss, z, y, out := np.empty(z.shape))
-    return out
-
-
-def _seconds(loss: Any, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    k = width(loss)
-    write = write_seconds if k == 1 else write_seconds_of_vectors
-    write(loss, z, y, out := np.empty(z.shape if k == 1 else (*z.shape, k)))
-    return out
-
-
-def _proxes(loss: Any, z: np.ndarray, tau: Any, y: np.ndarray, guess: np.ndarray | None = None) -> np.ndarray:
-    if guess is None:
-        write_proxes(loss, z, tau, y, out := np.empty(len(z)))
+    if form is not None:
+        with np.errstate(all="ignore"):  # as in compiled code
+            return form(loss, *arguments)
+    arguments = tuple(np.ascontiguousarray(one) if np.ndim(one) else one for one in arguments)
+    n, k = len(arguments[0]), width(loss)
+    if k == 1:
+        write, out = LOOPS[function], np.empty((2, n) if function is domain else n)
+    elif function is prox:
+        arguments, guess = arguments[:-1], arguments[-1]
+        write, out = write_proxes_of_vectors, guess.copy()
     else:
-        write_proxes_of_vectors(loss, z, tau, y, out := guess.copy())
-    return out
-
-
-def _conjugates(loss: Any, s: np.ndarray, y: np.ndarray) -> np.ndarray:
-    write_conjugates(loss, s, y, out := np.empty(len(s)))
-    return out
-
-
-def _domains(loss: Any, *arguments: np.ndarray) -> Any:
-    if width(loss) == 1:
-        write_domains(loss, *arguments, out := np.empty((2, len(arguments[0]))))
-        return out[0], out[1]
-    write_nearest(loss, *arguments, out := np.empty(arguments[0].shape))
-    return out
-
-
-_IN_A_LOOP: dict[Any, Callable[..., Any]] = {
-    value: _values,
-    slope: _slopes,
-    second: _seconds,
-    prox: _proxes,
-    conjugate: _conjugates,
-    domain: _domains,
-}
+        write, shape = LOOPS_OF_VECTORS[function], {second: (n, k, k), slope: (n, k), domain: (n, k)}.get(function, n)
+        out = np.empty(shape)
+    write(loss, *arguments, out)
+    return tuple(out) if k == 1 and function is domain else out
 
 
 @compiled
@@ -136,3 +94,20 @@ def write_domains(loss, y, out):
 def write_nearest(loss, s, y, out):
     for i in range(len(out)):
         domain(loss, s[i], y[i], out[i])
+
+
+LOOPS: dict[Any, Any] = {
+    value: write_values,
+    slope: write_slopes,
+    second: write_seconds,
+    prox: write_proxes,
+    conjugate: write_conjugates,
+    domain: write_domains,
+}
+LOOPS_OF_VECTORS: dict[Any, Any] = {
+    value: write_values,
+    slope: write_slopes_of_vectors,
+    second: write_seconds_of_vectors,
+    conjugate: write_conjugates,
+    domain: write_nearest,
+}

@@ -104,9 +104,22 @@ def second(loss, z, y):
 
 
 class Piece(NamedTuple):
-    """``max over low <= t <= high of t (z - kink) - flex t^2 / 2`` for each row: numbers, or an entry for each row.
+    """``max over low <= t <= high of t (z - kink) - flex t^2 / 2``, a convex function of the prediction z.
 
-    A row with low = high has none.
+    Parameters
+    ----------
+    low, high : float or array
+        Its least and its largest slope, which may be infinite. A row with ``low = high`` has no such piece.
+    kink : float or array, default=0.0
+        The prediction at which it is 0, and least if low <= 0 <= high.
+    flex : float or array, default=0.0
+        0 for a piecewise linear function; else the slope grows by 1 over a distance of ``flex``.
+
+    Examples
+    --------
+    >>> from adasadmm import losses
+    >>> losses.Piece(-1.0, 1.0, kink=3.0)  # |z - 3|
+    Piece(low=-1.0, high=1.0, kink=3.0, flex=0.0)
     """
 
     low: Any
@@ -117,7 +130,19 @@ class Piece(NamedTuple):
 
 @functools.singledispatch
 def pieces(loss, y: np.ndarray) -> Sequence[Piece]:
-    """The pieces that add up to a loss that is piecewise linear or quadratic, at targets y; none for any other loss."""
+    """The pieces that add up to a piecewise linear or quadratic loss at targets y, an array; none for any other loss.
+
+    Interior-point methods, and dynamic programming along chains, take a loss by its pieces.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import EpsilonInsensitive, losses
+    >>> for piece in losses.pieces(EpsilonInsensitive(0.5), np.array([2.0])):
+    ...     print(piece)
+    Piece(low=-1.0, high=0.0, kink=array([1.5]), flex=0.0)
+    Piece(low=0.0, high=1.0, kink=array([2.5]), flex=0.0)
+    """
     return ()
 
 

@@ -71,7 +71,8 @@ def hinge_domain(loss: Hinge, y):
 
 @pieces.register
 def hinge_pieces(loss: Hinge, y):
-    return (Piece(*hinge_domain(loss, y), y),)
+    low, high = hinge_domain(loss, y)
+    return (Piece(low, high, kink=y),)
 
 
 # --- squared hinge ---------------------------------------------------------------------------------------------------
@@ -133,7 +134,8 @@ def squared_hinge_second(loss: SquaredHinge, z, y):
 
 @pieces.register
 def squared_hinge_pieces(loss: SquaredHinge, y):
-    return (Piece(*squared_hinge_domain(loss, y), y, 0.5),)
+    low, high = squared_hinge_domain(loss, y)
+    return (Piece(low, high, kink=y, flex=0.5),)
 
 
 # --- logistic --------------------------------------------------------------------------------------------------------

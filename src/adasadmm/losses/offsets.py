@@ -7,6 +7,7 @@ neither the products with X, nor the solvers, nor the certificates.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,34 +107,22 @@ def targets_alone(both: np.ndarray) -> np.ndarray:
     return both if both.dtype.names is None else both["y"]
 
 
+# --- the functions of the wrapped loss, at z + o ---------------------------------------------------------------------
+
+
 @value.register
 def value_with_offset(loss: WithOffset, z, target):
     return value(loss.wrapped, z + target["offset"], target["y"])
 
 
-@on_arrays(value_with_offset)
-def values_with_offset(loss, z, target):
-    return each(value, loss.wrapped, z + target["offset"], target["y"])
-
-
 @slope.register
-def slope_with_offset(loss: WithOffset, z, target):
-    return slope(loss.wrapped, z + target["offset"], target["y"])
-
-
-@on_arrays(slope_with_offset)
-def slopes_with_offset(loss, z, target):
-    return each(slope, loss.wrapped, z + target["offset"], target["y"])
+def slope_with_offset(loss: WithOffset, z, target, *out):
+    return slope(loss.wrapped, z + target["offset"], target["y"], *out)
 
 
 @second.register
-def second_with_offset(loss: WithOffset, z, target):
-    return second(loss.wrapped, z + target["offset"], target["y"])
-
-
-@on_arrays(second_with_offset)
-def seconds_with_offset(loss, z, target):
-    return each(second, loss.wrapped, z + target["offset"], target["y"])
+def second_with_offset(loss: WithOffset, z, target, *out):
+    return second(loss.wrapped, z + target["offset"], target["y"], *out)
 
 
 @prox.register
@@ -141,9 +130,20 @@ def prox_with_offset(loss: WithOffset, z, tau, target):
     return prox(loss.wrapped, z + target["offset"], tau, target["y"]) - target["offset"]
 
 
+@prox.register
+def prox_with_offsets(loss: VectorWithOffset, z, tau, target, out):
+    for c in range(len(out)):
+        out[c] += target["offset"][c]
+    prox(loss.wrapped, z + target["offset"], tau, target["y"], out)
+    for c in range(len(out)):
+        out[c] -= target["offset"][c]
+
+
 @on_arrays(prox_with_offset)
-def proxes_with_offset(loss, z, tau, target):
-    return each(prox, loss.wrapped, z + target["offset"], tau, target["y"]) - target["offset"]
+@on_arrays(prox_with_offsets)
+def proxes_with_offset(loss, z, tau, target, *guess):
+    offset = target["offset"]
+    return each(prox, loss.wrapped, z + offset, tau, target["y"], *(one + offset for one in guess)) - offset
 
 
 @conjugate.register
@@ -151,9 +151,20 @@ def conjugate_with_offset(loss: WithOffset, s, target):
     return conjugate(loss.wrapped, s, target["y"]) - s * target["offset"]
 
 
+@conjugate.register
+def conjugate_with_offsets(loss: VectorWithOffset, s, target):
+    total = conjugate(loss.wrapped, s, target["y"])
+    for c in range(len(s)):
+        total -= s[c] * target["offset"][c]
+    return total
+
+
 @on_arrays(conjugate_with_offset)
+@on_arrays(conjugate_with_offsets)
 def conjugates_with_offset(loss, s, target):
-    return each(conjugate, loss.wrapped, s, target["y"]) - s * target["offset"]
+    offset = target["offset"]
+    shift = s * offset if s.ndim == 1 else np.einsum("ij,ij->i", s, offset)
+    return each(conjugate, loss.wrapped, s, target["y"]) - shift
 
 
 @domain.register
@@ -161,39 +172,32 @@ def domain_with_offset(loss: WithOffset, target):
     return domain(loss.wrapped, target["y"])
 
 
+@domain.register
+def domain_with_offsets(loss: VectorWithOffset, s, target, out):
+    domain(loss.wrapped, s, target["y"], out)
+
+
 @on_arrays(domain_with_offset)
-def domains_with_offset(loss, target):
-    return each(domain, loss.wrapped, target["y"])
+@on_arrays(domain_with_offsets)
+def domains_with_offset(loss, *s_and_target):
+    *s, target = s_and_target
+    return each(domain, loss.wrapped, *s, target["y"])
+
+
+def _shifted(function: Any) -> Callable[..., Any]:
+    return lambda loss, z, target: each(function, loss.wrapped, z + target["offset"], target["y"])
+
+
+on_arrays(value_with_offset)(_shifted(value))
+on_arrays(slope_with_offset)(_shifted(slope))
+on_arrays(second_with_offset)(_shifted(second))
+
+# --- its properties, and what depends on the targets alone -----------------------------------------------------------
 
 
 @pieces.register
 def pieces_with_offset(loss: WithOffset, target):
     return [piece._replace(kink=piece.kink - target["offset"]) for piece in pieces(loss.wrapped, target["y"])]
-
-
-@curvatures.register
-def curvatures_with_offset(loss: WithOffset, targets):
-    return curvatures(loss.wrapped, targets["y"])
-
-
-@check.register
-def check_with_offset(loss: WithOffset, targets):
-    check(loss.wrapped, targets["y"])
-
-
-@takes_labels.register
-def takes_labels_with_offset(loss: WithOffset) -> bool:
-    return takes_labels(loss.wrapped)
-
-
-@has_log_link.register
-def has_log_link_with_offset(loss: WithOffset) -> bool:
-    return has_log_link(loss.wrapped)
-
-
-@width.register
-def width_with_offset(loss: WithOffset) -> int:
-    return width(loss.wrapped)
 
 
 @sized.register
@@ -206,67 +210,9 @@ def balanced_with_offset(loss: WithOffset, s, targets, weight):
     return balanced(loss.wrapped, s, targets["y"], weight)
 
 
-@targets.register
-def targets_of_wrapped(loss: WithOffset, y):
-    return targets(loss.wrapped, y)
+def _of_wrapped(function: Any) -> Callable[..., Any]:
+    return lambda loss, *y: function(loss.wrapped, *map(targets_alone, y))
 
 
-# --- a loss of several predictions -----------------------------------------------------------------------------------
-
-
-@value.register
-def value_with_offsets(loss: VectorWithOffset, z, target):
-    return value(loss.wrapped, z + target["offset"], target["y"])
-
-
-@slope.register
-def slope_with_offsets(loss: VectorWithOffset, z, target, out):
-    slope(loss.wrapped, z + target["offset"], target["y"], out)
-
-
-@second.register
-def second_with_offsets(loss: VectorWithOffset, z, target, out):
-    second(loss.wrapped, z + target["offset"], target["y"], out)
-
-
-@prox.register
-def prox_with_offsets(loss: VectorWithOffset, z, tau, target, out):
-    for c in range(len(out)):
-        out[c] += target["offset"][c]
-    prox(loss.wrapped, z + target["offset"], tau, target["y"], out)
-    for c in range(len(out)):
-        out[c] -= target["offset"][c]
-
-
-@on_arrays(prox_with_offsets)
-def proxes_with_offsets(loss, z, tau, target, guess):
-    offset = target["offset"]
-    return each(prox, loss.wrapped, z + offset, tau, target["y"], guess + offset) - offset
-
-
-@conjugate.register
-def conjugate_with_offsets(loss: VectorWithOffset, s, target):
-    total = conjugate(loss.wrapped, s, target["y"])
-    for c in range(len(s)):
-        total -= s[c] * target["offset"][c]
-    return total
-
-
-@on_arrays(conjugate_with_offsets)
-def conjugates_with_offsets(loss, s, target):
-    return each(conjugate, loss.wrapped, s, target["y"]) - np.einsum("ij,ij->i", s, target["offset"])
-
-
-@domain.register
-def domain_with_offsets(loss: VectorWithOffset, s, target, out):
-    domain(loss.wrapped, s, target["y"], out)
-
-
-@on_arrays(domain_with_offsets)
-def domains_with_offsets(loss, s, target):
-    return each(domain, loss.wrapped, s, target["y"])
-
-
-on_arrays(value_with_offsets)(values_with_offset)
-on_arrays(slope_with_offsets)(slopes_with_offset)
-on_arrays(second_with_offsets)(seconds_with_offset)
+for _function in (check, curvatures, has_log_link, takes_labels, targets, width):
+    _function.register(WithOffset, _of_wrapped(_function))
