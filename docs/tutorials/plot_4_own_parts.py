@@ -125,8 +125,8 @@ assert abs(quotient - losses.slope(Exponential(), z, y_one)) < 1e-6
 
 # %%
 # ``IPM`` and ``TotalVariation`` ask for ``second``, the second derivative in ``z``. A piecewise linear or quadratic
-# loss states its ``pieces`` instead: functions :math:`\max_{low \le t \le high} t (z - kink) - flex\,t^2 / 2` that add up
-# to it, for an array of targets. A loss that costs nothing up to 0.5 above its target, for example:
+# loss states its ``pieces`` instead, functions :math:`\max_{low \le t \le high} t (z - kink) - flex\,t^2 / 2` that add
+# up to it, for an array of targets. A loss that costs nothing up to 0.5 above its target, for example:
 
 
 class DeadZone(NamedTuple):

@@ -16,19 +16,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = [
-    "Elementwise",
-    "array_form",
-    "exp",
-    "log",
-    "log1p",
-    "maximum",
-    "minimum",
-    "on_arrays",
-    "serves_arrays",
-    "where",
-]
-
 Function = TypeVar("Function", bound=Callable)
 
 

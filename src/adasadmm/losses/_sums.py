@@ -15,21 +15,8 @@ from .._core.jit import is_registered
 from ._arrays import each
 from ._generic import conjugate, domain, second, slope, value, width
 
-__all__ = [
-    "all_slopes",
-    "by_row",
-    "clip_to_domain",
-    "derivatives",
-    "entries",
-    "levels",
-    "mean_conjugate",
-    "mean_value",
-    "second_derivatives",
-    "weighted_sum",
-]
-
-BLOCK = 2**14  # rows whose sums are found together
-ROUNDING = 1e-9  # how far 0 may be from the domain of a vector loss: probabilities need not sum to exactly 1
+MAX_BLOCK_ROWS = 2**14  # whose terms are summed at once, and stay in the cache
+DOMAIN_TOLERANCE = 1e-9  # distance of 0 from the domain of a vector loss: probabilities need not sum to exactly 1
 
 
 def mean_value(loss: Any, z: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
@@ -84,7 +71,7 @@ def levels(loss: Any, y: np.ndarray, c: np.ndarray) -> tuple[float, float]:
         is_inside = (low <= 0.0) & (high >= 0.0) | (c <= 0.0)
         return at_zero, -mean_conjugate(loss, zero, y, c) if is_inside.all() else -np.inf
     clip_to_domain(loss, nearest := zero.copy(), y, np.empty(len(y)), np.empty(len(y)))
-    is_inside = np.abs(nearest[c > 0.0]).max(initial=0.0) <= ROUNDING
+    is_inside = np.abs(nearest[c > 0.0]).max(initial=0.0) <= DOMAIN_TOLERANCE
     return at_zero, -mean_conjugate(loss, zero, y, c) if is_inside else -np.inf
 
 
@@ -119,20 +106,20 @@ def weighted_sum(function: Any, loss: Any, weight: np.ndarray | float, *argument
 
     A row of weight 0 is absent, even where its loss is infinite. Blocks of rows stay in the cache.
     """
-    found, n = 0.0, len(arguments[0])
-    for first in range(0, n, BLOCK):
-        block = slice(first, min(first + BLOCK, n))
+    total, n = 0.0, len(arguments[0])
+    for first in range(0, n, MAX_BLOCK_ROWS):
+        block = slice(first, min(first + MAX_BLOCK_ROWS, n))
         values = each(function, loss, *(argument[block] for argument in arguments))
-        found += _weighted(weight[block] if isinstance(weight, np.ndarray) else weight, values, block.stop - first)
-    return found
+        total += _weighted(weight[block] if isinstance(weight, np.ndarray) else weight, values, block.stop - first)
+    return total
 
 
 def _weighted(weight: np.ndarray | float, values: np.ndarray | float, n: int) -> float:
     if not isinstance(weight, np.ndarray):
         return float(weight * (np.add.reduce(values) if np.ndim(values) else n * values))
     with np.errstate(invalid="ignore"):
-        found = float(np.add.reduce(weight * values))
-    if math.isfinite(found):
-        return found
+        total = float(np.add.reduce(weight * values))
+    if math.isfinite(total):
+        return total
     present = weight > 0.0
     return float(np.add.reduce(weight[present] * np.broadcast_to(values, n)[present]))

@@ -27,9 +27,9 @@ from ._generic import (
     xlogx,
 )
 
-BALANCED = 1e-15  # relative error of the probabilities of the classes after `balanced`
-LARGE = 0.5  # the size of a Newton step beyond which a line search follows
-LAST = 1e-9  # relative size of a last Newton step: the error after it is of the order of its square
+FREQUENCY_TOLERANCE = 1e-15  # of the mean probabilities of the classes after `balanced`
+MAX_FULL_STEP = 0.5  # change of a logit by a Newton step without line search
+STEP_TOLERANCE = 1e-9  # of the last Newton step, relative to 1 + |z|: the error after it is of the order of its square
 
 
 class Multinomial(NamedTuple):
@@ -136,20 +136,20 @@ def multinomial_prox(loss: Multinomial, z, tau, y, out):
             out[c] = z[c]
     for _ in range(MAX_NEWTON_STEPS):
         softmax(out, p)
-        along, share = 0.0, 0.0
+        product, share = 0.0, 0.0
         for c in range(k):
             stiff = 1.0 / tau + p[c]
             step[c] = (p[c] - y[c] + (out[c] - z[c]) / tau) / stiff
-            along += p[c] * step[c]
+            product += p[c] * step[c]
             share += p[c] * p[c] / stiff
         largest, size = 0.0, 0.0
         for c in range(k):
-            step[c] += p[c] / (1.0 / tau + p[c]) * along / (1.0 - share)
+            step[c] += p[c] / (1.0 / tau + p[c]) * product / (1.0 - share)
             largest, size = max(largest, abs(step[c])), max(size, abs(out[c]))
-        length = 1.0 if largest <= LARGE else shortened(z, tau, y, out, p, step)
+        length = 1.0 if largest <= MAX_FULL_STEP else shortened(z, tau, y, out, p, step)
         for c in range(k):
             out[c] -= length * step[c]
-        if largest <= LAST * (1.0 + size) or length == 0.0:
+        if largest <= STEP_TOLERANCE * (1.0 + size) or length == 0.0:
             break
 
 
@@ -157,28 +157,28 @@ def multinomial_prox(loss: Multinomial, z, tau, y, out):
 def multinomial_proxes(loss, z, tau, y, guess):
     """Inside, a row for each class: sums over a few classes are then sums of long vectors."""
     z, y, guess = (np.ascontiguousarray(array.T) for array in (z, y, guess))
-    out, left = np.where(np.abs(guess - z) <= tau, guess, z), np.arange(z.shape[1])
-    u, at, target = out, z, y
+    out, rows = np.where(np.abs(guess - z) <= tau, guess, z), np.arange(z.shape[1])
+    u, center, target = out, z, y
     for _ in range(MAX_NEWTON_STEPS):
         p = np.exp(u - u.max(axis=0))
         p /= p.sum(axis=0)
         slopes = p - target
-        slopes += (u - at) / tau
+        slopes += (u - center) / tau
         stiff = 1.0 / tau + p
         step, share = slopes / stiff, p / stiff
         share *= (p * step).sum(axis=0) / (1.0 - (p * share).sum(axis=0))
         step += share
         largest, size = np.abs(step).max(axis=0), np.abs(u).max(axis=0)
-        length = np.ones(len(left))
-        far = largest > LARGE
-        if far.any():
-            there = (np.compress(far, array, axis=1) for array in (target, u, slopes, step))
-            length[far] = shortened_steps(np.compress(far, at, axis=1), tau, *there)
-        out[:, left] = u - length * step
-        left = left[(largest > LAST * (1.0 + size)) & (length > 0.0)]
-        if not len(left):
+        length = np.ones(len(rows))
+        is_large = largest > MAX_FULL_STEP
+        if is_large.any():
+            columns = (np.compress(is_large, array, axis=1) for array in (target, u, slopes, step))
+            length[is_large] = shortened_steps(np.compress(is_large, center, axis=1), tau, *columns)
+        out[:, rows] = u - length * step
+        rows = rows[(largest > STEP_TOLERANCE * (1.0 + size)) & (length > 0.0)]
+        if not len(rows):
             break
-        u, at, target = (np.take(array, left, axis=1) for array in (out, z, y))  # `array[:, left]` is in other order
+        u, center, target = (np.take(array, rows, axis=1) for array in (out, z, y))  # `[:, rows]` is in other order
     return np.ascontiguousarray(out.T)
 
 
@@ -269,17 +269,17 @@ def balanced_multinomial(loss: Multinomial, s, y, weight):
     for _ in range(MAX_NEWTON_STEPS):
         mean = share @ p
         missing = frequency - mean
-        if np.abs(missing).max() <= BALANCED:
+        if np.abs(missing).max() <= FREQUENCY_TOLERANCE:
             break
         curved = np.diag(mean) - (p * share[:, None]).T @ p
-        shift = np.clip(np.linalg.lstsq(curved, missing, rcond=1e-12)[0], -LARGE, LARGE)
+        shift = np.clip(np.linalg.lstsq(curved, missing, rcond=1e-12)[0], -MAX_FULL_STEP, MAX_FULL_STEP)
         nearer = p * np.exp(shift)
         nearer /= nearer.sum(axis=1, keepdims=True)
         if not np.abs(frequency - share @ nearer).max() < np.abs(missing).max():
             break
         p = nearer
     part, addition = least_mixture(share @ p, frequency)
-    mixed = (1.0 - part) * p + addition if part > 4.0 * BALANCED else p
+    mixed = (1.0 - part) * p + addition if part > 4.0 * FREQUENCY_TOLERANCE else p
     return (mixed - targets).reshape(-1)
 
 

@@ -34,11 +34,9 @@ from ._generic import (
 )
 from .regression import EpsilonInsensitive, Huber, Quantile, Squared
 
-__all__ = ["WithOffset", "level_of", "targets_alone", "targets_with_offset", "with_offset", "without_level"]
-
 OF_RESIDUAL = (Squared, Huber, EpsilonInsensitive, Quantile)
-HIGH = 100.0  # times the spread of the targets: from there on their level costs digits
-FAR = 10.0  # mean offset from which on the loss at w = 0, astronomical with a log link, costs digits
+MIN_LEVEL = 100.0  # of targets, in units of their spread: a higher level costs digits
+MIN_MEAN_OFFSET = 10.0  # from which on the loss at w = 0, astronomical with a log link, costs digits
 TARGET = np.dtype([("y", np.float64), ("offset", np.float64)])
 
 
@@ -68,7 +66,7 @@ def level_of(loss: Any, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray 
         return 0.0
     level = np.average(y, axis=0, weights=weight)
     spread = np.average(np.abs(y - level), axis=0, weights=weight)
-    high = np.where(np.abs(level) > HIGH * spread, level, 0.0)
+    high = np.where(np.abs(level) > MIN_LEVEL * spread, level, 0.0)
     return float(high) if high.ndim == 0 else high
 
 
@@ -82,7 +80,7 @@ def without_level(
     if offset is None or width(loss) > 1:
         return y, offset, 0.0
     mean = np.average(offset, axis=0, weights=weight)
-    far = np.where(np.abs(mean) > FAR, mean, 0.0)
+    far = np.where(np.abs(mean) > MIN_MEAN_OFFSET, mean, 0.0)
     return y, (offset - far if far.any() else offset), (-float(far) if far.ndim == 0 else -far)
 
 

@@ -54,9 +54,9 @@ class Tweedie(NamedTuple):
 @value.register
 def tweedie_value(loss: Tweedie, z, y):
     rise, fall = _exponents(loss)  # where one is 0, exp(k x) / k is x up to a constant
-    risen = exp(rise * z) / rise if rise > 0.0 else z
-    fallen = exp(-fall * z) / fall if fall > 0.0 else -z
-    return risen + where(y > 0.0, y * fallen, 0.0)
+    rising = exp(rise * z) / rise if rise > 0.0 else z
+    falling = exp(-fall * z) / fall if fall > 0.0 else -z
+    return rising + where(y > 0.0, y * falling, 0.0)
 
 
 @serves_arrays
@@ -70,8 +70,8 @@ def tweedie_slope(loss: Tweedie, z, y):
 @second.register
 def tweedie_second(loss: Tweedie, z, y):
     rise, fall = _exponents(loss)
-    risen = rise * exp(rise * z) if rise > 0.0 else 0.0
-    return risen + where(fall * y > 0.0, fall * y * exp(-fall * z), 0.0)
+    rising = rise * exp(rise * z) if rise > 0.0 else 0.0
+    return rising + where(fall * y > 0.0, fall * y * exp(-fall * z), 0.0)
 
 
 @prox.register
@@ -173,19 +173,19 @@ def _exponents(loss):
 
 
 class SlopeEquation(NamedTuple):
-    """``own u + tau slope(u) = c``, for each row its equation."""
+    """``share u + tau slope(u) = c``."""
 
     loss: Any
     y: Any
-    own: Any
+    share: Any
     tau: Any
     c: Any
 
 
 @residual.register
 def slope_residual(equation: SlopeEquation, u):
-    loss, y, own, tau, c = equation
-    return own * u + tau * slope(loss, u, y) - c, own + tau * second(loss, u, y)
+    loss, y, share, tau, c = equation
+    return share * u + tau * slope(loss, u, y) - c, share + tau * second(loss, u, y)
 
 
 @has_log_link.register

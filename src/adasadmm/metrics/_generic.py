@@ -9,8 +9,6 @@ import numpy as np
 from .._core.jit import generic
 from ..linalg import quadratics
 
-__all__ = ["Operator", "apply", "observe", "observe_at", "solve", "start"]
-
 
 @generic
 def start(metric, d):

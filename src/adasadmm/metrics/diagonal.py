@@ -9,8 +9,6 @@ import numpy as np
 from ..linalg import quadratics
 from ._generic import apply, observe, observe_at, solve, start
 
-__all__ = ["Diagonal", "Identity", "Isotropic", "Scaled"]
-
 
 class Identity(NamedTuple):
     """``H = I``, the metric of SADMM; ``a`` is not used.

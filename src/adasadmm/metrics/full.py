@@ -10,14 +10,12 @@ from .._core.jit import inlined
 from ..linalg import dense, quadratics
 from ._generic import Operator, apply, observe, solve, start
 
-__all__ = ["ROOTS", "Full"]
-
-WAITING = 64  # gradients that are gathered into G at once, by BLAS
-NODES = 36  # of the rule by which a root is followed: its relative error is 6e-9
-MOST_STEPS = 32  # for which a root is followed
-GROWTH = 4.0  # of tr G, for which it is followed
-NEAR = 1.5  # two step sizes whose systems precondition each other well
-SMALL = 1e-3  # entries of a gradient below this, in units of what moves the lagging metric, are only bounded
+MAX_WAITING = 64  # gradients that BLAS adds to G at once
+QUADRATURE_NODES = 36  # of the rule by which a root is followed: its relative error is 6e-9
+MAX_FOLLOWED_STEPS = 32  # after which the root is computed anew
+MAX_GROWTH = 4.0  # of tr G while a root is followed, as a factor
+MAX_ETA_RATIO = 1.5  # of two step sizes whose systems precondition each other well
+SMALL_ENTRY = 1e-3  # of a gradient, in units of what moves the lagging metric: smaller ones are only bounded
 
 
 class Full(NamedTuple):
@@ -95,10 +93,12 @@ def full_start(metric: Full, d):
     counts, numbers, square = np.zeros(3, np.int64), np.zeros(3), (d, d)
     G, U, S, inverse = (np.zeros(square) for _ in range(4))
     if metric.refresh > 0.0:
-        known = float(metric.refresh), G, np.zeros((WAITING, d)), np.zeros(d), U, S
+        known = float(metric.refresh), G, np.zeros((MAX_WAITING, d)), np.zeros(d), U, S
         return LaggingState(0.0, *known, np.zeros(square), inverse, np.zeros(square), np.zeros(d), counts, numbers)
-    steps = min(max(MOST_STEPS // 4, d // 8), MOST_STEPS) if d >= 8 else 1  # few features: a root costs less
-    followed = dense.root_rule(NODES), np.zeros((steps * NODES, d))
+    steps = (
+        min(max(MAX_FOLLOWED_STEPS // 4, d // 8), MAX_FOLLOWED_STEPS) if d >= 8 else 1
+    )  # few features: a root costs less
+    followed = dense.root_rule(QUADRATURE_NODES), np.zeros((steps * QUADRATURE_NODES, d))
     return FullState(0.0, G, np.zeros((steps, d)), np.zeros(d), U, S, *followed, inverse, counts, numbers)
 
 
@@ -116,7 +116,7 @@ def full_observe(H: FullState, g):
         dense.follow_root(g, H.U, H.roots, np.sqrt(H.reach[1]), H.rule, H.steps, H.counts[0] - 1, H.S)
         return
     renew_root(H)
-    H.reach[1] = GROWTH * H.reach[0]
+    H.reach[1] = MAX_GROWTH * H.reach[0]
     H.reach[2] = 0.0
 
 
@@ -126,7 +126,7 @@ def lagging_observe(H: LaggingState, g):
     H.counts[0] += 1
     if H.counts[1] > 0:
         least = H.a + H.roots[0]
-        large, small = dense.square_of_product(H.whitening, g, SMALL * np.sqrt(H.refresh) * least)
+        large, small = dense.square_of_product(H.whitening, g, SMALL_ENTRY * np.sqrt(H.refresh) * least)
         H.drift[0] += (np.sqrt(large) + np.sqrt(small) / least) ** 2
         if H.drift[0] <= H.refresh * len(g):
             if H.counts[0] == len(H.waiting):
@@ -172,7 +172,7 @@ def _inverse_precondition(P: _Inverse, x, out):
 
 @solve.register
 def full_solve(H: FullState, a, inverse_eta, Q, rhs, out):
-    if not H.reach[2] / NEAR <= inverse_eta <= H.reach[2] * NEAR:
+    if not H.reach[2] / MAX_ETA_RATIO <= inverse_eta <= H.reach[2] * MAX_ETA_RATIO:
         H.inverse[:] = 0.0
         quadratics.add_to(Q, H.inverse)
         dense.invert(H.S, a, inverse_eta, H.inverse)

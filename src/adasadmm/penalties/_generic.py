@@ -89,11 +89,11 @@ def total_value(penalty, v):
 
 def whole_prox(penalty, x, tau, out):
     """The same for the prox, written to ``out``, which may be ``x`` itself."""
-    own, at_each = array_form(prox, penalty), array_form(prox_at, penalty)
-    if own is not None:
-        own(penalty, x, tau, out)
-    elif at_each is not None and prox.dispatch(type(penalty)) is elementwise:
-        out[:] = at_each(penalty, slice(None), x, tau)
+    of_vector, of_entries = array_form(prox, penalty), array_form(prox_at, penalty)
+    if of_vector is not None:
+        of_vector(penalty, x, tau, out)
+    elif of_entries is not None and prox.dispatch(type(penalty)) is elementwise:
+        out[:] = of_entries(penalty, slice(None), x, tau)
     else:
         compiled_prox(penalty, x, tau, out)
 

@@ -15,8 +15,6 @@ from ..rows.matrices import CSR, to_scipy
 from ._generic import total_value
 from .coupling import v_step
 
-__all__ = ["Constraint"]
-
 
 class Constraint:
     """The part of a problem that knows v: ``A w + B v = b`` and the penalty phi(v)."""

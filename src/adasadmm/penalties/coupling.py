@@ -14,9 +14,7 @@ import scipy.sparse as sp
 from ..rows.matrices import CSR, to_scipy
 from .stack import Stack, linked, parts_of
 
-__all__ = ["GeneralB", "NegativeIdentity", "v_step"]
-
-DENSE_COLUMNS = 2000  # up to which the norm of B is computed by dense linear algebra
+MAX_DENSE_COLUMNS = 2000  # of B, for its norm to be computed by dense linear algebra
 
 
 class NegativeIdentity(NamedTuple):
@@ -36,37 +34,37 @@ def v_step(penalty: Any, B: CSR | None, p: int) -> tuple[NegativeIdentity | Gene
         return NegativeIdentity(), penalty, 1.0
     parts = parts_of(penalty, p)
     if B is None:
-        found = [1.0] * len(parts)
-        kernel_B: NegativeIdentity | GeneralB = NegativeIdentity()
+        curvatures = [1.0] * len(parts)
+        form_of_B: NegativeIdentity | GeneralB = NegativeIdentity()
     else:
-        taken = [rows for _, rows in parts]
-        free = np.setdiff1d(np.arange(p), np.concatenate([*taken, np.empty(0, np.int64)]))
-        *found, of_free = _curvatures(to_scipy(B), [*taken, free])
-        along = np.full(p, of_free)
-        for rows, curvature in zip(taken, found, strict=True):
-            along[rows] = curvature
-        kernel_B = GeneralB(B, along)
+        rows_of_parts = [rows for _, rows in parts]
+        free = np.setdiff1d(np.arange(p), np.concatenate([*rows_of_parts, np.empty(0, np.int64)]))
+        *curvatures, of_free = _curvatures(to_scipy(B), [*rows_of_parts, free])
+        of_coordinates = np.full(p, of_free)
+        for rows, curvature in zip(rows_of_parts, curvatures, strict=True):
+            of_coordinates[rows] = curvature
+        form_of_B = GeneralB(B, of_coordinates)
     if isinstance(penalty, Stack):
-        return kernel_B, linked(penalty, p, [1.0 / c for c in found]), 1.0
-    return kernel_B, penalty, 1.0 / found[0]
+        return form_of_B, linked(penalty, p, [1.0 / c for c in curvatures]), 1.0
+    return form_of_B, penalty, 1.0 / curvatures[0]
 
 
 def _curvatures(B: sp.csr_array, parts: list[np.ndarray]) -> list[float]:
     """For each part of v, given by its indices, the c with B'B = c I there; |B|^2 for all parts if one has none."""
     square = (B.T @ B).tocsr()
-    found = []
+    curvatures = []
     for rows in parts:
         c = float(square[rows[0], rows[0]]) if len(rows) else 1.0
-        wanted = sp.csr_array((np.full(len(rows), c), (np.arange(len(rows)), rows)), shape=(len(rows), B.shape[1]))
-        gap = abs(square[rows] - wanted)
-        if c <= 0.0 or (gap.nnz and gap.max() > 1e-12 * c):
+        scaled_identity = sp.csr_array((np.full(len(rows), c), (np.arange(len(rows)), rows)), (len(rows), B.shape[1]))
+        error = abs(square[rows] - scaled_identity)
+        if c <= 0.0 or (error.nnz and error.max() > 1e-12 * c):
             return [max(_largest_eigenvalue(square), np.finfo(float).tiny)] * len(parts)
-        found.append(c)
-    return found
+        curvatures.append(c)
+    return curvatures
 
 
 def _largest_eigenvalue(square: sp.csr_array) -> float:
     """The largest eigenvalue of B'B; rounded up where it comes from Lanczos iterations."""
-    if square.shape[0] <= DENSE_COLUMNS:
+    if square.shape[0] <= MAX_DENSE_COLUMNS:
         return float(np.linalg.norm(square.toarray(), 2))
     return float(sp.linalg.eigsh(square, 1)[0][0] * (1 + 1e-6))

@@ -14,8 +14,6 @@ from .norms import L1, ElasticNet, GroupL2, L2Squared, Zero
 from .sets import Box, NonNegative
 from .stack import Stack, parts_of
 
-__all__ = ["for_outputs"]
-
 
 def for_outputs(penalty: Any, rows: int, outputs: int, joint: bool = False) -> Any:
     """The penalty of the rows of A, as one of ``rows * outputs`` entries of v.
@@ -48,8 +46,8 @@ def for_outputs(penalty: Any, rows: int, outputs: int, joint: bool = False) -> A
     if outputs == 1 or isinstance(penalty, (Zero, L2Squared, NonNegative)):
         return penalty
     if isinstance(penalty, Stack):
-        parts = [(part, indices(taken, "rows of Stack", rows)) for part, taken in penalty.parts]
-        return Stack([found for part, taken in parts for found in _parts(part, taken, outputs, joint)])
+        parts = [(part, indices(rows_of_part, "rows of Stack", rows)) for part, rows_of_part in penalty.parts]
+        return Stack([entry for part in parts for entry in _parts(*part, outputs, joint)])
     if isinstance(penalty, L1) and joint:
         return GroupL2(penalty.nu, list(np.arange(rows * outputs).reshape(rows, outputs)), penalty.weights)
     if isinstance(penalty, GroupL2) and joint:
@@ -73,8 +71,8 @@ def for_outputs(penalty: Any, rows: int, outputs: int, joint: bool = False) -> A
 def _parts(part: Any, rows: np.ndarray, outputs: int, joint: bool) -> list[tuple[Any, np.ndarray]]:
     """A part of a stack for several outputs, with its entries of v."""
     entries = _flat(rows, outputs)
-    found = for_outputs(part, len(rows), outputs, joint)
-    return [(inner, entries[taken]) for inner, taken in parts_of(found, len(entries))]
+    of_outputs = for_outputs(part, len(rows), outputs, joint)
+    return [(inner, entries[places]) for inner, places in parts_of(of_outputs, len(entries))]
 
 
 def _flat(rows: np.ndarray, outputs: int) -> np.ndarray:

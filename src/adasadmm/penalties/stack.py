@@ -64,9 +64,9 @@ def stack_domain(penalty: Stack, s):
 
 @check.register(Stack)
 def stack_check(penalty, m):
-    taken = [indices(rows, "rows of Stack", m) for _, rows in penalty.parts]
-    check_rows("rows of Stack", joined(taken), m)
-    for (part, _), rows in zip(penalty.parts, taken, strict=True):
+    rows_of_parts = [indices(rows, "rows of Stack", m) for _, rows in penalty.parts]
+    check_rows("rows of Stack", joined(rows_of_parts), m)
+    for (part, _), rows in zip(penalty.parts, rows_of_parts, strict=True):
         check(part, len(rows))
 
 
@@ -84,12 +84,12 @@ def with_strength(penalty: Any, nu: float) -> Any:
 
 def groups_of(penalty: Any, p: int) -> list[np.ndarray]:
     """The groups of two or more coordinates of v that a penalty couples by their norm."""
-    found = []
+    groups = []
     for part, rows in parts_of(penalty, p):
         if isinstance(part, GroupL2):
-            own = indices(rows, "rows of Stack", p)
-            found += [own[group] for group in part.groups if len(group) > 1]
-    return found
+            coordinates = indices(rows, "rows of Stack", p)
+            groups += [coordinates[group] for group in part.groups if len(group) > 1]
+    return groups
 
 
 def violation(penalty: Any, v: np.ndarray) -> float:
@@ -109,16 +109,15 @@ def violation(penalty: Any, v: np.ndarray) -> float:
 def nearest(penalty: Any, v: np.ndarray) -> np.ndarray:
     """The projection onto a set; v itself for a penalty."""
     if isinstance(penalty, Stack):
-        found = v.copy()
+        projection = v.copy()
         for part, rows in penalty.parts:
-            found[rows] = nearest(part, v[rows])
-        return found
+            projection[rows] = nearest(part, v[rows])
+        return projection
     if isinstance(penalty, PENALTIES) or not len(v):
         return v
-    found = np.empty(len(v))
-    prox(penalty, v, 1.0, found)
+    prox(penalty, v, 1.0, projection := np.empty(len(v)))
     # Only a set moves a point without making its value smaller: that tells a user's own sets from own penalties.
-    return v if not isinstance(penalty, SETS) and value(penalty, found) < value(penalty, v) else found
+    return v if not isinstance(penalty, SETS) and value(penalty, projection) < value(penalty, v) else projection
 
 
 # --- as compiled code walks through it -------------------------------------------------------------------------------
@@ -144,7 +143,7 @@ def linked(stack: Stack, m: int, scales: Sequence[float] | None = None) -> Part 
 
 @value.register
 def part_value(penalty: Part, v):
-    return value(penalty.penalty, _taken(v, penalty.rows)) + value(penalty.rest, v)
+    return value(penalty.penalty, _entries(v, penalty.rows)) + value(penalty.rest, v)
 
 
 @on_arrays(part_value)
@@ -154,7 +153,7 @@ def value_of_part(penalty, v):
 
 @prox.register
 def part_prox(penalty: Part, x, tau, out):
-    piece = _taken(x, penalty.rows)
+    piece = _entries(x, penalty.rows)
     prox(penalty.rest, x, tau, out)
     prox(penalty.penalty, piece, tau * penalty.scale, piece)
     for p in range(len(piece)):
@@ -169,7 +168,7 @@ def proxes_of_part(penalty, x, tau, out):
 
 
 @inlined
-def _taken(x, rows):
+def _entries(x, rows):
     piece = np.empty(len(rows))
     for p in range(len(rows)):
         piece[p] = x[rows[p]]
