@@ -155,6 +155,8 @@ class Trial(abc.ABC):
     """
 
     functions: Any = losses  # the module of its generic functions
+    letter = "z"  # for a point, in a message
+    extent = ""  # of the domain, in a message
 
     def __init__(self, part: Any, name: str, points: Iterable[Any], *target: Any) -> None:
         self.part, self.name, self.points, self.target = part, name, [*points], target
@@ -199,8 +201,8 @@ class Trial(abc.ABC):
             raise self.wrong(self.functions.value, f"at {self.place(x)} it is nan")
         return value
 
-    def place(self, x: Any, letter: str = "z") -> str:
-        return f"{letter}={_text(x)}" + "".join(f", y={_text(y)}" for y in self.target)
+    def place(self, x: Any, letter: str | None = None) -> str:
+        return f"{letter or self.letter}={_text(x)}" + "".join(f", y={_text(y)}" for y in self.target)
 
     def wrong(self, function: Any, what: str) -> ValueError:
         return ValueError(f"{self.name}: {_named(function)} of {type(self.part).__name__} is wrong: {what}")
@@ -220,8 +222,8 @@ class Trial(abc.ABC):
                 if better < least - PROX_TOLERANCE * (1.0 + abs(least)):
                     raise self.wrong(
                         self.functions.prox,
-                        f"at {self.place(x)}, tau={tau:g} it is {_text(u)}, where value(u) + |u - z|^2 / (2 tau) is "
-                        f"{least:g}, and only {better:g} at u={_text(rival)}",
+                        f"at {self.place(x)}, tau={tau:g} it is {_text(u)}, where {_named(self.functions.value)} + "
+                        f"|u - {self.letter}|^2 / (2 tau) is {least:g}, and only {better:g} at u={_text(rival)}",
                     )
 
     def check_conjugate(self) -> None:
@@ -236,11 +238,10 @@ class Trial(abc.ABC):
                 if math.isfinite(value) and value + bound < product - FENCHEL_TOLERANCE * size:
                     raise self.wrong(
                         self.functions.conjugate,
-                        f"at {self.place(s, 's')} it is {bound:g}, but <s, z> - value(z) is {product - value:g} at "
-                        f"z={_text(x)}; or {_named(self.functions.domain)}{self.extent} is too large",
+                        f"at {self.place(s, 's')} it is {bound:g}, but <s, {self.letter}> - "
+                        f"{_named(self.functions.value)} is {product - value:g} at {self.letter}={_text(x)}; or "
+                        f"{_named(self.functions.domain)}{self.extent} is too large",
                     )
-
-    extent = ""  # of the domain, in a message
 
 
 class LossTrial(Trial):
@@ -343,6 +344,7 @@ class PenaltyTrial(Trial):
     """A penalty or a set of p coordinates, and its prox at each point and step."""
 
     functions = penalties
+    letter = "v"
 
     def __init__(self, penalty: Any, p: int, name: str) -> None:
         directions = np.random.default_rng(0).normal(size=(4, p))
