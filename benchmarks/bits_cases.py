@@ -163,7 +163,7 @@ commands("fit - --n-features 8 --graph chain --model m.skops", "predict m.skops 
 commands(FIT + "--solver ada-diag --checkpoint c", FIT + "--solver ada-diag --checkpoint c --resume")
 commands("fit ../none.csv --model m", "fit ../bad.csv --model m", "fit x --alpha -1", "nothing", "", "--version")
 commands("info", "completion bash", "--help", "demo --help", "fit --help", "predict --help", "graph --help")
-commands("reproduce --help", "bench --help", "info --help", "completion --help")
+commands("reproduce --help", "info --help", "completion --help")
 """
 OF_LOSSES = "SquaredHinge Logistic Squared Huber EpsilonInsensitive Quantile Poisson Cauchy"
 OF_PENALTIES = "L1(0.1,RAMP) ElasticNet(0.2,0.3) GROUPS L2Squared(0.4) Box(-0.1,RAMP) L2Ball(0.5) STACK"
