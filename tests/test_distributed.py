@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from adasadmm import (
     ADMM,
     L1,
+    RDASADMM,
     SADMM,
     AdaSADMM,
     Checkpoint,
@@ -93,7 +94,7 @@ def assert_same(one, other):
 # --- one machine, and many -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", [ROUNDS, AdaSADMM("identity", eta=0.1), ADMM()], ids=repr)
+@pytest.mark.parametrize("solver", [ROUNDS, AdaSADMM("identity", eta=0.1), RDASADMM(), ADMM()], ids=repr)
 def test_one_partition_gives_the_bits_of_rows_in_memory(client, rows, solver):
     X, y, weight = rows
     options = {"epochs": 40, "tol": 0.0} if isinstance(solver, ADMM) else {"epochs": 3, "seed": 5}
@@ -374,8 +375,9 @@ def test_what_cannot_be_fitted_says_so(client, rows, no_client):
     assert distributed.spread(dX, column, client=client).summary == distributed.spread(dX, dy, client=client).summary
     with pytest.raises(ValueError, match="lanes must be"):
         distributed.spread(dX, dy, client=client, lanes=0)
-    with pytest.raises(ValueError, match="cannot run in 2 lanes"):
-        solve(Problem(distributed.spread(dX, dy, client=client), **parts()), AdaSADMM("full"))
+    for solver in (AdaSADMM("full"), RDASADMM()):
+        with pytest.raises(ValueError, match="cannot run in 2 lanes"):
+            solve(Problem(distributed.spread(dX, dy, client=client), **parts()), solver)
     bad = X.copy()
     bad[700, 2] = np.nan
     with pytest.raises(sources.SourceError, match="partition 2, row 101"):

@@ -26,12 +26,12 @@ from ..._core.threads import one_blas_thread
 from ...problem import Problem
 from ...sources._calls import Memory
 from ...sources.blocks import Block
-from ..base import NamedState
+from ..base import NamedState, Solver
 from ..work import Batches, Round, Visit, Work
 from .partitions import share_between_partitions
 from .run import Course, StochasticRun
 
-__all__ = ["Rounds"]
+__all__ = ["Rounds", "rounds_of"]
 
 # How each array of a run is combined.
 MEANS = ("w", "v", "theta", "slack", "pull", "w_average", "g", "v_before")
@@ -55,8 +55,8 @@ Sent = dict[str, np.ndarray]
 class Rounds(Course):
     """Algorithm 1 in rounds; the run itself is at the common point."""
 
-    def __init__(self) -> None:
-        self.memory = Memory()
+    def __init__(self, lanes: int) -> None:
+        self.lanes, self.memory = lanes, Memory()
         self.shared: Any = None  # the run without its rows, on the workers
 
     def advance(self, run: StochasticRun, work: Work) -> None:
@@ -84,8 +84,20 @@ class Rounds(Course):
         fork = super().fork(run, problem)
         del fork.course
         if problem is not None and problem.on_workers:
-            fork.course = Rounds()
+            fork.course = Rounds(problem.source.lanes.number)
         return fork
+
+
+def rounds_of(problem: Problem, solver: Solver, needs_one_lane: bool) -> Rounds | None:
+    """The course of a run of this solver if the rows lie on workers; else None."""
+    if not problem.on_workers:
+        return None
+    lanes = problem.source.lanes.number
+    if lanes > 1 and needs_one_lane:
+        raise ValueError(
+            f"{solver} cannot run in {lanes} lanes; use AdaSADMM() with a diagonal metric, ADMM(), or lanes=1"
+        )
+    return Rounds(lanes)
 
 
 def combine(run: StochasticRun, ends: list[Sent], share: np.ndarray) -> None:

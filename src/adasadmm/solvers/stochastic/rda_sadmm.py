@@ -22,6 +22,7 @@ from ...linalg import quadratics
 from ...problem import Problem
 from ..base import Point, Run, Solver
 from ..checks import check_batch_size, check_positive
+from .lanes import rounds_of
 from .run import StochasticRun
 from .subgradients import explicit
 
@@ -76,7 +77,8 @@ class RDASADMM(Solver):
         step, Q = RisingSqrt(float(self.eta)), DualAveraging(quadratics.majoriser(problem.A))
         average, beta = averages.Uniform(), float(self.beta)
         method = Method(explicit(problem.loss), sums, 1.0, step, Q, beta, average)
-        return StochasticRun(problem, self, method, int(self.batch_size), start)
+        course = rounds_of(problem, self, needs_one_lane=True)
+        return StochasticRun(problem, self, method, int(self.batch_size), start, course)
 
 
 class Sums(NamedTuple):

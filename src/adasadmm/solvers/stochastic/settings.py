@@ -18,7 +18,7 @@ from ...rows import matrices, products, selections
 from ...rows.matrices import as_part
 from ..base import Point, Run, Solver
 from ..checks import check_batch_size, check_beta, check_choice, check_eta, check_positive, is_number
-from .lanes import Rounds
+from .lanes import rounds_of
 from .run import StochasticRun
 from .subgradients import explicit
 
@@ -195,15 +195,12 @@ class Algorithm1Solver(Solver):
     def begin(self, problem: Problem, start: Point) -> Run:
         settings = self.settings
         batch_size = settings.rows_of_an_iteration(problem)
-        lanes = problem.source.lanes.number if problem.on_workers else 1
-        if lanes > 1 and (settings.falling or settings.implicit or not settings.is_diagonal):
-            raise ValueError(
-                f"{self} cannot run in {lanes} lanes; use AdaSADMM() with a diagonal metric, ADMM(), or lanes=1"
-            )
-        if settings.batch_size == "auto":
-            batch_size = max(1, batch_size // lanes)  # the iterations of a lane count, not those of all lanes
-        method, course = settings.method(problem, start.w), Rounds() if problem.on_workers else None
-        return StochasticRun(problem, self, method, batch_size, start, course)
+        course = rounds_of(
+            problem, self, needs_one_lane=settings.falling or settings.implicit or not settings.is_diagonal
+        )
+        if settings.batch_size == "auto" and course is not None:
+            batch_size = max(1, batch_size // course.lanes)  # the iterations of a lane count, not those of all lanes
+        return StochasticRun(problem, self, settings.method(problem, start.w), batch_size, start, course)
 
 
 def units(problem: Problem, w: np.ndarray, batch_size: int = 1) -> tuple[float, float]:
