@@ -146,7 +146,7 @@ class Shape:
             return "dense"
         return "one entry a row" if (np.diff(inner.indptr) == 1).all() else "sparse"
 
-    @property
+    @functools.cached_property
     def strategy(self) -> Strategy | str:
         """How total variation is solved where X is diagonal; or why it is not."""
         return strategy_of(self.problem)
@@ -257,8 +257,8 @@ class Rule(NamedTuple):
 
     Attributes
     ----------
-    kind : str
-        The kinds of rows and losses (`Shape.kind`) to which the rule applies, separated by commas.
+    kinds : tuple of str
+        The kinds of rows and losses (`Shape.kind`) to which the rule applies.
     case : str
         The problems to which it applies, in words: a line of the documentation.
     solver : callable
@@ -275,7 +275,7 @@ class Rule(NamedTuple):
         As in `Choice`.
     """
 
-    kind: str
+    kinds: tuple[str, ...]
     case: str
     solver: Callable[[Tuning], Solver]
     reason: str
@@ -286,7 +286,7 @@ class Rule(NamedTuple):
     at_once: Callable[[Shape], bool] = _never
 
     def applies(self, shape: Shape) -> bool:
-        return shape.kind in self.kind.split(", ") and self.where(shape)
+        return shape.kind in self.kinds and self.where(shape)
 
     def choice(self, shape: Shape, tuning: Tuning) -> Choice:
         reason = self.reason.format(shape=shape)
@@ -298,25 +298,25 @@ SMALL = "{shape.n} rows and {shape.d} coefficients make a small Newton system"
 OUTPUTS = "{shape.samples} rows, {shape.features} coefficients and {shape.width} outputs"
 
 RULES: tuple[Rule, ...] = (
-    Rule("stream", "rows that do not fit in memory", SOLVERS["ada-diag"], "the rows arrive as a stream"),
+    Rule(("stream",), "rows that do not fit in memory", SOLVERS["ada-diag"], "the rows arrive as a stream"),
     Rule(
-        "workers",
+        ("workers",),
         f"rows on workers, at most {MOST_FEATURES:,} coefficients, a loss with a prox",
         SOLVERS["admm"],
         "the rows are on workers and {shape.d} coefficients are few",
         lambda shape: shape.d <= MOST_FEATURES and shape.has("prox"),
     ),
     Rule(
-        "workers",
+        ("workers",),
         "other rows on workers",
         SOLVERS["ada-diag"],
         "the rows are on workers, with {shape.d} coefficients",
         lambda shape: shape.d > MOST_FEATURES or not shape.has("prox"),
     ),
-    Rule("any B", "B is not -I", SOLVERS["admm"], "ADMM takes any B"),
+    Rule(("any B",), "B is not -I", SOLVERS["admm"], "ADMM takes any B"),
     # One of several strengths: methods that profit from the solution for another one.
     Rule(
-        "scalar, vector",
+        ("scalar", "vector"),
         "several strengths (`path`, the `*CV` classes), a smooth loss, and a dense Newton system",
         lambda tuning: ProximalNewton(),
         "the loss is smooth, and the solution for another strength is near",
@@ -325,14 +325,14 @@ RULES: tuple[Rule, ...] = (
     ),
     # Several predictions for each row. The proximal Newton method also shows exact structure.
     Rule(
-        "vector",
+        ("vector",),
         "a loss of several predictions, few coefficients",
         lambda tuning: ProximalNewton(),
         f"{OUTPUTS} make a small Newton system",
         cost=lambda shape: NEWTON_STEPS * (shape.samples * shape.d**2 / 2.0 + INNER_STEPS * shape.d**3 / 6.0),
     ),
     Rule(
-        "vector",
+        ("vector",),
         "a loss of several predictions, many coefficients",
         lambda tuning: ADMM(),
         f"{OUTPUTS} take one factorisation and many cheap passes",
@@ -340,7 +340,7 @@ RULES: tuple[Rule, ...] = (
     ),
     # One prediction for each row.
     Rule(
-        "scalar, slope only",
+        ("scalar", "slope only"),
         "X diagonal (signals, images), a penalty along chains, a grid or any graph; with the squared loss also an L1 "
         "norm of the coefficients",
         lambda tuning: TotalVariation(),
@@ -349,20 +349,20 @@ RULES: tuple[Rule, ...] = (
         at_once=lambda shape: isinstance(shape.strategy, Strategy) and shape.strategy.at_once,
     ),
     Rule(
-        "scalar, slope only",
+        ("scalar", "slope only"),
         "X diagonal, or with one entry in each row, and a banded A (trends of any order)",
         lambda tuning: IPM(),
         "X has one entry in each row and A is banded",
         lambda shape: shape.is_trend,
     ),
     Rule(
-        "vector, slope only",
+        ("vector", "slope only"),
         "a loss with only a value and a slope",
         SOLVERS["ada-diag"],
         "the loss has only a value and a slope",
     ),
     Rule(
-        "scalar",
+        ("scalar",),
         f"X in blocks, one for each node of a network, and more than {MOST_FEATURES:,} coefficients, if its steps cost "
         "less than those of IPM",
         lambda tuning: ConsensusADMM(),
@@ -370,21 +370,21 @@ RULES: tuple[Rule, ...] = (
         lambda shape: shape.is_large_network,
     ),
     Rule(
-        "scalar",
+        ("scalar",),
         "too many sparse features for a factorisation, a ridge and a penalty along chains",
         lambda tuning: SDCA(),
         f"{TOO_MANY}, the penalty acts along chains, and there is a ridge",
         lambda shape: shape.is_too_large and shape.suits_ascent,
     ),
     Rule(
-        "scalar",
+        ("scalar",),
         "the same with another structure, and a loss with a bounded second derivative (logistic, squared, Huber)",
         lambda tuning: ASVRGADMM(beta=tuning.beta, batch_size=tuning.batch_size),
         TOO_MANY,
         lambda shape: shape.suits_batches and shape.has("curvature"),
     ),
     Rule(
-        "scalar",
+        ("scalar",),
         "the same with another loss (hinge, quantile, Poisson)",
         lambda tuning: SPDHG(beta=tuning.beta, batch_size=tuning.batch_size),
         TOO_MANY,
@@ -392,7 +392,7 @@ RULES: tuple[Rule, ...] = (
     ),
     # Where ALM stalls, for instance on columns of very different sizes, IPM usually takes a few steps.
     Rule(
-        "scalar",
+        ("scalar",),
         f"more than {MANY_ROWS_KINKED} rows a feature (hinge, quantile, epsilon-insensitive), more than "
         f"{MANY_ROWS_SMOOTH} (Huber, squared hinge); of a loss that is curved everywhere (logistic, Poisson and others "
         f"with a logarithmic link) more than {MANY_ROWS_SMOOTH}, and more than about 300 dense columns or "
@@ -403,21 +403,21 @@ RULES: tuple[Rule, ...] = (
         hands_over=lambda shape: shape.takes(IPM()),
     ),
     Rule(
-        "scalar",
+        ("scalar",),
         "the same, if ALM misses `tol`",
         lambda tuning: IPM(),
         "ALM missed tol",
         lambda shape: shape.has_many_rows,
     ),
     Rule(
-        "scalar",
+        ("scalar",),
         "fewer rows or columns, or one-hot columns",
         lambda tuning: IPM(),
         SMALL + ", solved by a factorisation ({shape.newton})",
         lambda shape: not shape.has_many_rows and shape.newton != ITERATIVE,
     ),
     Rule(
-        "scalar",
+        ("scalar",),
         "the same without a cheap factorisation",
         lambda tuning: IPM(),
         f"{SMALL}, which needs conjugate gradients",
@@ -425,7 +425,7 @@ RULES: tuple[Rule, ...] = (
     ),
     # Where X is diagonal and IPM missed tol, ALM takes long, and does not get further.
     Rule(
-        "scalar",
+        ("scalar",),
         "a loss or a penalty that IPM does not take, or if it misses `tol`",
         lambda tuning: ALM(),
         "IPM does not take this loss or penalty, or missed tol",
@@ -433,7 +433,7 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 LAST_RESORT = Rule(
-    "", "what no other method takes", SOLVERS["ada-diag"], "no other method takes this loss with this penalty"
+    (), "what no other method takes", SOLVERS["ada-diag"], "no other method takes this loss with this penalty"
 )
 
 

@@ -104,18 +104,19 @@ def attempt(
     """
     best = last = None
     for choice in in_turn if request.epochs is None else itertools.islice(in_turn, 1):
-        solver, watch = choice.solver, None
-        settings = request.settings(problem, solver)
+        solver, watch, first = choice.solver, None, last is None
         if last is None:
-            settings |= {"start": None if start is None else start(problem, solver), **request.saved}
+            origin = None if start is None else start(problem, solver)
         else:
-            settings["epochs"] = min(settings["epochs"], CONTINUED)
-            settings["start"] = last if _improves(problem, last) else None
-        if choice.hands_over and request.tol > 0.0 and request.epochs is None and not request.saved:
-            settings["callback"] = watch = Watch(request, settings["epochs"])
-        last = solve_at_once(problem, solver, settings["start"], request.tol) if brief and choice.at_once else None
+            origin = last if _improves(problem, last) else None
+        last = solve_at_once(problem, solver, origin, request.tol) if brief and choice.at_once else None
         if last is None:
-            last = solve_quietly(problem, solver, **settings)
+            settings = request.settings(problem, solver) | dict(request.saved if first else {})
+            if not first:
+                settings["epochs"] = min(settings["epochs"], CONTINUED)
+            if choice.hands_over and request.tol > 0.0 and request.epochs is None and not request.saved:
+                settings["callback"] = watch = Watch(request, settings["epochs"])
+            last = solve_quietly(problem, solver, start=origin, **settings)
         status = Status.stalled if watch is not None and watch.stalled else last.status
         last = dataclasses.replace(last, status=status, solver_reason=choice.reason)
         if best is None or _quality(last) < _quality(best):
