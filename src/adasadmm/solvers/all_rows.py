@@ -32,9 +32,9 @@ class AllRowsSolver(Solver):
     knows_gap = True
     exact_v = True
 
+    @abstractmethod
     def method(self, problem: Problem, start: Point) -> Method:
         """The method on a problem, from a point, whose arrays it may keep. Whatever has to be compiled is compiled."""
-        raise NotImplementedError
 
     def begin(self, problem: Problem, start: Point) -> Run:
         return AllRowsRun(self, self.method(problem, start))
