@@ -64,10 +64,6 @@ class ExactMethod(Method):
         gap = duality.relative_gap(problem, primal, dual.value)
         return Certificate(primal, dual.value, primal - dual.value, gap, 0.0, dual.residual, dual.reason)
 
-    def thaw(self) -> None:
-        """Replace w, v and theta by copies: they may be read-only, or known to the problem."""
-        self.w, self.v, self.theta = self.w.copy(), self.v.copy(), self.theta.copy()
-
     def restore(self, state: NamedState) -> None:
-        self.thaw()
+        self.w, self.v, self.theta = (array.copy() for array in self.point)  # read-only, or known to the problem
         super().restore(state)
