@@ -46,8 +46,7 @@ def measured(problem: Problem, sample: Problem, squares: np.ndarray) -> Units:
     curvature = beta_z * squares
     with_data = curvature > 0.0
     reach = np.sqrt(FIRST_BETA_Z * depth / np.where(with_data, curvature, np.inf))
-    of_A = products.gram_diagonal(problem.A, np.ones(problem.m))
-    even = even_beta(curvature, of_A)
+    of_A, even = squared_columns(problem), even_beta(problem, curvature)
     # A column without data is measured by the rows of A that it shares with columns that have some.
     along = abs(to_scipy(problem.A)) @ reach
     without = ~with_data & (of_A > 0.0)
@@ -66,7 +65,13 @@ def at_zero(problem: Problem) -> tuple[float, float]:
     return depth, unit if 0.0 < unit < math.inf else 1.0
 
 
-def even_beta(curvature: np.ndarray, of_A: np.ndarray) -> float:
+def squared_columns(problem: Problem) -> np.ndarray:
+    """The diagonal of ``A'A``."""
+    return products.gram_diagonal(problem.A, np.ones(problem.m))
+
+
+def even_beta(problem: Problem, curvature: np.ndarray) -> float:
     """The median over the columns of the curvature of the rows to that of ``A'A``: columns differ by many decades."""
+    of_A = squared_columns(problem)
     both = (curvature > 0.0) & (of_A > 0.0)
     return float(np.median(curvature[both] / of_A[both])) if both.any() else 1.0

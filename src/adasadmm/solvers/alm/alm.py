@@ -28,7 +28,7 @@ from ...problem import Problem
 from ...rows import matrices, products
 from ..all_rows import AllRowsRun, AllRowsSolver, Method
 from ..base import Monitor, Point, Run, Slopes, Unfit, beyond
-from ..units import even_beta, measured
+from ..units import even_beta
 from ..work import Iterations
 from . import starts
 from .lagrangian import AugmentedLagrangian, PenaltyEnvelope, balanced_beta, growth
@@ -52,10 +52,7 @@ TIGHTER = 0.1  # times the error with which the last penalty began is the least 
 
 ROWS_A_FEATURE, FEW_ROWS = 6, 4000  # in Newton's matrix at least
 PASSES = 4  # over X that forming it may cost
-SAMPLE, SAMPLE_A_FEATURE = 4000, 40  # rows of a sample
-STREAMED = 10  # times as many of a source, where a pass over all rows is far more expensive
-SAMPLED = 8  # times the sample is the least number of rows at which it saves time
-SAMPLE_GAP, SAMPLE_ITERATIONS = 1e-2, 20  # the relative gap that ends the iterations with a sample, and their number
+SAMPLE_ITERATIONS = 20  # with a sample of the rows at most
 EASY = 1e-2  # of the loss at 0: below, a sample says too little
 
 PACE = 0.75  # dual ascent goes on while it reduces the gap to this part of the last one
@@ -63,17 +60,6 @@ USEFUL = 0.1  # the relative gap up to which its end is a better start than 0
 HARD = 10  # Newton steps of the last penalty, from which on dual ascent is tried
 
 OF_ROWS = ("u", "Xw")
-NUMBERS = (
-    "beta_z",
-    "beta",
-    "newton_steps",
-    "allowed",
-    "best_primal",
-    "ascending",
-    "moved",
-    "steps_before",
-    "allowed_first",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +117,7 @@ class AugmentedLagrangianMethod(Method):
     """
 
     arrays = (*Method.arrays, "v_before", "Aw", "best_w", *OF_ROWS)
-    numbers = NUMBERS
+    numbers = ("beta_z", "beta", "newton_steps", "allowed", "allowed_first", "best_primal", "ascending", "moved")
 
     def __init__(self, problem: Problem, start: Point) -> None:
         super().__init__(problem if problem.source is None else problem.by_passes)
@@ -139,13 +125,13 @@ class AugmentedLagrangianMethod(Method):
         self.v_before, self.best_w, self.Aw = self.v.copy(), self.w.copy(), problem.times_A(self.w)
         self.Xw, self.u = np.empty(problem.n), np.zeros(problem.n)
         products.product(self.problem.rows.X, self.w, self.Xw)
-        self.newton_steps, self.moved = 0, 0.0
-        self.steps_before, self.allowed_first = 0, 0.0  # the steps, and the error, with which this penalty began
+        self.newton_steps, self.moved = 0, 0.0  # for this problem; how far ascent moved the predictions at last
+        self.allowed_first = 0.0  # the error with which this problem began
         self.allowed = self.best_primal = math.inf
         self.ascent: Ascent | None = None
         self._set_problem(self.problem)
-        self._measure()
-        self.ascending = not self.w.any() and starts.is_cheap(self.problem, self.units)
+        self.sample, self.units = starts.sampled(self.problem)
+        self.ascending = not self.w.any() and starts.is_cheap(self.envelope, self.units)
         self._set_first_betas()
         if self.w.any():
             self.u[:] = duality.slopes(self.problem, self.Xw) / self.beta_z
@@ -153,20 +139,6 @@ class AugmentedLagrangianMethod(Method):
     def _set_problem(self, problem: Problem) -> None:
         self.problem, self.envelope = problem, PenaltyEnvelope(problem)
         self.next_rows: RowTerms | None = None  # those of the next iteration, if a pass has evaluated them
-
-    def _measure(self) -> None:
-        """The units, and a sample of the rows if these are many."""
-        problem = self.problem
-        least = max(SAMPLE, SAMPLE_A_FEATURE * problem.d)
-        count = (
-            max(least, min(STREAMED * least, problem.n // SAMPLED)) if matrices.is_streamed(problem.rows.X) else least
-        )
-        self.sample_gap = SAMPLE_GAP * least / count
-        X, c = problem.rows.X, problem.rows.c / problem.n
-        squares = np.zeros(problem.d)
-        with matrices.riding(X, products.gram_diagonal, squares.__iadd__, c) as rider:
-            self.sample = problem.sampled(count) if SAMPLED * count <= problem.n else problem
-        self.units = measured(problem, self.sample, squares if rider.is_done else products.gram_diagonal(X, c))
 
     def _set_first_betas(self) -> None:
         """The betas of a start at w."""
@@ -179,14 +151,14 @@ class AugmentedLagrangianMethod(Method):
 
         If that is hard, or so easy that the loss almost vanishes, the sample says too little.
         """
-        few = AugmentedLagrangianMethod(self.sample, self.point)
-        is_solved = reaches(AllRowsRun(ALM(), few), self.sample_gap, SAMPLE_ITERATIONS)
+        few = AugmentedLagrangianMethod(self.sample.problem, self.point)
+        is_solved = reaches(AllRowsRun(ALM(), few), self.sample.gap, SAMPLE_ITERATIONS)
         if not is_solved or few.certify().primal <= EASY * few.problem.loss_at_zero:
             return
         self.w[:], self.v[:], self.theta[:] = few.point
         self.Aw[:] = self.problem.times_A(self.w)
         self.beta_z, self.beta = few.beta_z, few.beta
-        self.allowed = INNER * self.sample_gap * abs(few.certify().primal)
+        self.allowed = INNER * self.sample.gap * abs(few.certify().primal)
         self.next_rows = self._rows(self.iteration)
         self.next_rows.move_to(self.w)
 
@@ -203,7 +175,7 @@ class AugmentedLagrangianMethod(Method):
 
     def advance(self) -> None:
         """The minimum of L_beta, the step of the multipliers, and a larger beta if that was easy."""
-        if self.iteration == 1 and self.sample is not self.problem and not self.w.any():
+        if self.iteration == 1 and self.sample.problem is not self.problem and not self.w.any():
             self.ascending = self.ascending and starts.few_move(self._ascent())
             if not self.ascending:
                 self._begin_with_sample()
@@ -237,7 +209,7 @@ class AugmentedLagrangianMethod(Method):
 
     def _first_beta(self, diagonal: np.ndarray) -> float:
         """A beta in balance with the penalty, or else with the rows, of which ``diagonal`` is the curvature."""
-        even = even_beta(diagonal, products.gram_diagonal(self.problem.A, np.ones(self.problem.m)))
+        even = even_beta(self.problem, diagonal)
         beta = balanced_beta(self.problem, self.Aw) or even
         return min(max(beta, 2.0 * NO_BETA * self.units.even), MOST_UNEVEN * even)
 
@@ -343,7 +315,7 @@ class AugmentedLagrangianMethod(Method):
         other = self._copy(problem)
         if problem is not self.problem:
             if self.iteration == 0 or problem.loss is not self.problem.loss:
-                other._measure()
+                other.sample, other.units = starts.sampled(problem)
             other.ascent = None if self.ascent is None else self.ascent.of(problem)
             other._set_first_betas()
             other._begin_again(self)
@@ -374,7 +346,7 @@ class AugmentedLagrangianMethod(Method):
         self.best_dual.reset()
         self.u *= last.beta_z / self.beta_z
         self.theta[:] = into_domain(self.problem, self.theta)
-        self.steps_before = self.newton_steps
+        self.newton_steps = 0
         self.allowed = max(NEARBY * last.allowed, TIGHTER * last.allowed_first)
         self.allowed_first = self.allowed if math.isfinite(self.allowed) else 0.0
         self.best_primal = math.inf
@@ -386,8 +358,8 @@ class AugmentedLagrangianMethod(Method):
             getattr(self, name)[:] = beyond(getattr(last, name), getattr(before, name), times)
         self.theta[:] = into_domain(self.problem, self.theta)
         s, near = beyond(last.beta_z * last.u, before.beta_z * before.u, times), None
-        if last.ascending or last.newton_steps - last.steps_before >= HARD:
-            near = starts.predicted(self.problem, self.units, (self.w, s, self.theta), self.best_primal)
+        if last.ascending or last.newton_steps >= HARD:
+            near = starts.predicted(self.envelope, self.units, (self.w, s, self.theta), self.best_primal)
         self.ascending = near is not None
         if near is not None:
             self.moved, self.allowed = float(np.mean(np.abs(self.Xw - last.Xw))), math.inf

@@ -98,31 +98,23 @@ class ProximalNewton(AllRowsSolver):
         return ProximalNewtonMethod(problem, start)
 
 
-class Hessian:
-    """``H = X' diag(h) X`` as an operator. Newton's systems with the same h form this matrix only once."""
+class QuadraticModel:
+    """`lagrangian.Smooth` for the quadratic model of the loss with the matrix ``H = X' diag(h) X``, and the ridge.
+
+    Newton's systems with the same h form H only once.
+    """
 
     def __init__(self, problem: Problem, h: np.ndarray) -> None:
-        self.system, self.h = problem.system, h
+        self.problem, self.system, self.h = problem, problem.system, h
         self.h.flags.writeable = False
         self.diagonal = products.gram_diagonal(self.system.X, h)
-        self.even = even_beta(self.diagonal, products.gram_diagonal(problem.A, np.ones(problem.m)))
+        self.even = even_beta(problem, self.diagonal)
         size = np.where(self.diagonal > 0.0, self.diagonal, self.diagonal.max(initial=0.0) or 1.0)
         self.ridge = np.where(problem.gamma > 0.0, problem.gamma, HOLD * size)
 
-    def times(self, x: np.ndarray) -> np.ndarray:
-        """``H x``."""
-        system = self.system
-        if isinstance(system, DenseSystem) and system.last_rows is self.h:
-            return scipy.linalg.blas.dsymv(1.0, system.of_X.T, x)
-        return products.gram_product(system.X, self.h, x)
-
-
-class QuadraticModel:
-    """`lagrangian.Smooth` for the quadratic model of the loss at w_0, with the ridge."""
-
-    def __init__(self, problem: Problem, hessian: Hessian, w: np.ndarray, gradient: np.ndarray) -> None:
-        self.problem, self.hessian, self.start, self.first = problem, hessian, w.copy(), gradient
-        self.turn = np.zeros(problem.d)  # H (w - w_0)
+    def begin(self, w: np.ndarray, gradient: np.ndarray) -> None:
+        """The model at w, with the gradient of the loss there."""
+        self.start, self.first, self.turn = w.copy(), gradient, np.zeros_like(w)  # the last one is H (w - w_0)
 
     def value(self, w: np.ndarray) -> float:
         """The model at w, up to a constant."""
@@ -132,14 +124,17 @@ class QuadraticModel:
         return self.first + self.turn + self.problem.gamma * w
 
     def cost(self, gradient: np.ndarray, w: np.ndarray) -> float:
-        return float(np.sum(gradient * gradient / (self.hessian.diagonal + self.hessian.ridge)))
+        return float(np.sum(gradient * gradient / (self.diagonal + self.ridge)))
 
     def factored(self, edges: np.ndarray, bends: np.ndarray | None, step: int) -> System:
-        self.hessian.system.factor(self.hessian.h, edges, self.hessian.ridge, bends)
-        return self.hessian.system
+        self.system.factor(self.h, edges, self.ridge, bends)
+        return self.system
 
     def product(self, p: np.ndarray) -> np.ndarray:
-        return self.hessian.times(p)
+        """``H p``."""
+        if isinstance(self.system, DenseSystem) and self.system.last_rows is self.h:
+            return scipy.linalg.blas.dsymv(1.0, self.system.of_X.T, p)
+        return products.gram_product(self.system.X, self.h, p)
 
     def slope(self, w: np.ndarray, p: np.ndarray, product: np.ndarray, length: float) -> float:
         gamma = self.problem.gamma
@@ -174,9 +169,8 @@ class ProximalNewtonMethod(Method):
         k = losses.width(problem.loss)
         self.h = np.zeros(problem.n) if k == 1 else np.zeros((problem.terms, k, k))
         self.beta, self.shortened = 0.0, False
-        self.hessian: Hessian | None = None
-        self.z: np.ndarray | None = None  # X w and the mean loss there, if they are known
-        self.loss: float | None = None
+        self.model: QuadraticModel | None = None
+        self.z: np.ndarray | None = None  # X w, if it is known
         self.envelope = PenaltyEnvelope(problem)
         self.is_quadratic = isinstance(unwrapped(problem.loss), losses.Squared)
 
@@ -194,7 +188,9 @@ class ProximalNewtonMethod(Method):
             losses.second_derivatives(problem.loss, z, y, c / n, seconds)
         gradient = np.empty(problem.d)
         products.transposed_product(problem.rows.X, slopes, gradient)
-        move = self._minimise(gradient, self._hessian(seconds)) - self.w
+        model = self._model(seconds)
+        model.begin(self.w, gradient)
+        move = self._minimise(model) - self.w
         products.product(problem.rows.X, move, Xp := np.empty(n))
         length = 1.0 if self.is_quadratic else self._length(z, move, Xp)
         self.shortened = length < 1.0
@@ -202,7 +198,6 @@ class ProximalNewtonMethod(Method):
         if self.is_quadratic:
             problem.last_products.remember(self.w, z + Xp)
         self.z = problem.last_products.of(self.w)
-        self.loss = problem.loss_at(self.w)[0]
 
     def predictions(self) -> np.ndarray:
         """``X w``."""
@@ -210,38 +205,35 @@ class ProximalNewtonMethod(Method):
             self.z = self.problem.last_products.of(self.w)
         return self.z
 
-    def _hessian(self, seconds: np.ndarray) -> Hessian:
+    def _model(self, seconds: np.ndarray) -> QuadraticModel:
         """The last one, unless the curvature of the rows has changed, or the last model led too far."""
         total = float(np.sum(self.h))
         changed = float(np.sum(np.abs(seconds - self.h))) > CHANGED * total or self.shortened or total == 0.0
-        if self.hessian is None or changed:
+        if self.model is None or changed:
             self.h = seconds if changed else self.h
-            self.hessian = Hessian(self.problem, self.h)
-        return self.hessian
+            self.model = QuadraticModel(self.problem, self.h)
+        return self.model
 
     def _length(self, z: np.ndarray, move: np.ndarray, Xp: np.ndarray) -> float:
         """The longest step that does not raise the objective."""
         problem = self.problem
-        if self.loss is None:
-            self.loss = float(losses.mean_value(problem.loss, z, *problem.rows[1:]))
 
-        def others(w: np.ndarray) -> float:
-            return problem.ridge_value(w) + problem.penalty_value(problem.times_A(w) - problem.b)
+        def objective(w: np.ndarray) -> float:
+            of_penalty = problem.penalty_value(problem.times_A(w) - problem.b)
+            return problem.loss_at(w)[0] + (problem.ridge_value(w) + of_penalty)
 
         def is_lower(length: float) -> bool:
             w = self.w + length * move
             problem.last_products.remember(w, z + length * Xp)  # the certificate asks for the same point
-            return problem.loss_at(w)[0] + others(w) <= before + ROUNDING * abs(before)
+            return objective(w) <= before + ROUNDING * abs(before)
 
-        before = self.loss + others(self.w)
+        before = objective(self.w)
         return halved(is_lower)
 
-    def _minimise(self, gradient: np.ndarray, hessian: Hessian) -> np.ndarray:
+    def _minimise(self, model: QuadraticModel) -> np.ndarray:
         """The minimiser of the model with the penalty; sets v, theta and beta."""
-        problem = self.problem
-        model, w = QuadraticModel(problem, hessian, self.w, gradient), self.w.copy()
-        Aw = problem.times_A(w)
-        beta = self.beta or WARM * balanced_beta(problem, Aw) or hessian.even
+        problem, w, Aw = self.problem, self.w.copy(), self.problem.times_A(self.w)
+        beta = self.beta or WARM * balanced_beta(problem, Aw) or model.even
         inner = AugmentedLagrangian(self.envelope, model, w, Aw, self.v, self.theta, beta)
 
         def value() -> float:
@@ -254,7 +246,7 @@ class ProximalNewtonMethod(Method):
             wanted, apart = max(INNER * (before - value()), ROUNDING * abs(before)), self._apart(Aw)
             if not apart + inner.cost > wanted:
                 break
-            inner.beta = min(max(inner.beta * growth(steps), LEAST_BETA * hessian.even), MOST_BETA * hessian.even)
+            inner.beta = min(max(inner.beta * growth(steps), LEAST_BETA * model.even), MOST_BETA * model.even)
             allowed, part = TIGHTER * max(wanted, TIGHTER * apart), math.inf
         self.beta = inner.beta
         return w
@@ -270,11 +262,8 @@ class ProximalNewtonMethod(Method):
     # --- starts from the solution of a similar problem ---------------------------------------------------------------
 
     def restore(self, state: NamedState) -> None:
-        self.h = np.empty_like(self.h)  # that of the last model is not written to
+        self.h, self.model, self.z = np.empty_like(self.h), None, None  # the last h is not written to
         super().restore(state)
-
-    def restored(self) -> None:
-        self.hessian = self.z = self.loss = None
 
     def moved_to(self, problem: Problem, solver: AllRowsSolver) -> Method:
         """With another penalty on the same rows it keeps H, and a smaller beta, with which theta can move."""
@@ -282,11 +271,9 @@ class ProximalNewtonMethod(Method):
         assert isinstance(other, ProximalNewtonMethod)
         if problem.rows is not self.problem.rows:
             return other
-        if problem.loss is self.problem.loss:
-            other.z, other.loss = self.z, self.loss
-        other.h = self.h
+        other.z, other.h = self.z, self.h
         if problem.system is self.problem.system and np.array_equal(problem.gamma, self.problem.gamma):
-            other.hessian = self.hessian
+            other.model = self.model
         if problem is not self.problem:
             other.beta, other.shortened = LOOSER * self.beta, self.shortened
             other.theta[:] = into_domain(problem, other.theta)
@@ -294,5 +281,6 @@ class ProximalNewtonMethod(Method):
 
     def extrapolate(self, last: Self, before: Self, times: float) -> None:
         self.w[:] = beyond(last.w, before.w, times)
-        self.z, self.loss = beyond(last.predictions(), before.predictions(), times), None
+        self.problem.last_products.remember(self.w, beyond(last.predictions(), before.predictions(), times))
+        self.z = self.problem.last_products.of(self.w)
         self.theta[:] = into_domain(self.problem, beyond(last.theta, before.theta, times))

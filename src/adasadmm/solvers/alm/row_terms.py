@@ -41,25 +41,10 @@ class Envelopes(NamedTuple):
 
 
 class RowTerms:
-    """The envelopes of all rows in memory, or of those whose slopes may still change.
+    """The envelopes of all rows in memory, or of those ``chosen`` ones whose slopes may still change.
 
-    Parameters
-    ----------
-    X : Rows
-    envelopes : Envelopes
-    most : int, optional
-        The number of rows in Newton's matrix that is enough at first.
-    phase : int, optional
-        Which of them it begins with.
-    chosen : ndarray or slice, optional
-        The indices of the rows, all by default.
-
-    Attributes
-    ----------
-    Xw, z : ndarray
-        The predictions, and their proxes after `slopes`.
-    unit : float
-        The second derivative of a row with the curvature 1.
+    At first ``most`` rows are enough in Newton's matrix; ``phase`` says which. The predictions are ``Xw``, their proxes
+    ``z``, and ``unit`` is the second derivative of a row with the curvature 1.
     """
 
     def __init__(

@@ -19,70 +19,68 @@ from .row_terms import MORE_ROWS, Envelopes, RowTerms, curvature_of_rows, slopes
 __all__ = ["StreamedRows"]
 
 
-class Evaluation:
-    """The gradient of the rows times n, and Newton's matrix of some rows, at the predictions ``Xw + Xp``."""
-
-    def __init__(self, features: int) -> None:
-        self.pull, self.gram = np.zeros(features), np.zeros((features, features))
-        self.parts: list[tuple[np.ndarray, np.ndarray]] = []
-
-    def add(self, of_block: tuple[np.ndarray, ...]) -> None:
-        """Add what `StreamedRows` finds for the next block."""
-        Xp, weights, pull, gram = of_block
-        self.parts.append((Xp, weights))
-        self.pull += pull
-        self.gram += gram
-
-    def finish(self, Xw: np.ndarray) -> None:
-        """All blocks are there: keep the weights of all rows, and the predictions."""
-        self.Xp, self.weights = map(np.concatenate, zip(*self.parts, strict=True))
-        self.Xw = Xw + self.Xp
-        self.parts.clear()
-
-
 class StreamedRows(RowTerms):
     """The envelopes of all rows of a source; the rows in Newton's matrix are spread over all blocks."""
 
     def __init__(self, X: Rows, envelopes: Envelopes, most: int, phase: int) -> None:
         super().__init__(X, envelopes, most, phase)
-        self.evaluations, self.found = 0, Evaluation(0)
+        self.evaluations, self.of_matrix = 0, np.zeros(0)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a pass: the sums over the rows are 0."""
+        d = self.X.shape[1]
+        self.parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self.sum, self.of_X = np.zeros(d), np.zeros((d, d))
+
+    def add(self, of_block: tuple[np.ndarray, ...]) -> None:
+        """Add what `_of_block` finds for the next block."""
+        Xp, weights, pull, gram = of_block
+        self.parts.append((Xp, weights))
+        self.sum += pull
+        self.of_X += gram
+
+    def finish(self) -> np.ndarray:
+        """All blocks are there: the evaluation is that at ``Xw + Xp``. Returns ``X p``."""
+        Xp, self.of_matrix = map(np.concatenate, zip(*self.parts, strict=True))
+        self.at = self.Xw + Xp
+        self.evaluations += 1
+        return Xp
 
     @contextlib.contextmanager
     def riding(self) -> Iterator[None]:
         """If something reads the rows inside this context, these terms are evaluated in the same pass."""
-        found = Evaluation(self.X.shape[1])
-        with matrices.riding(self.X, partial(self._of_block, None), found.add, *self._vectors) as rider:
+        with matrices.riding(self.X, partial(self._of_block, None), self.add, *self._vectors) as rider:
             yield
         if rider.is_done:
-            self._finish(found)
+            self.finish()
 
     def product(self, p: np.ndarray | None) -> np.ndarray:
         """``X p``, or 0 without p; the same pass evaluates the point after a full step along p."""
-        found = Evaluation(self.X.shape[1])
+        self.begin()
         for _, of_block in matrices.each_block(self.X, partial(self._of_block, p), *self._vectors):
-            found.add(of_block)
-        self._finish(found)
-        return found.Xp
+            self.add(of_block)
+        return self.finish()
 
     def move_to(self, w: np.ndarray) -> None:
         self.Xw[:] = 0.0
         self.Xw[:] = self.product(w)
 
     def pull(self, slopes: np.ndarray) -> np.ndarray:
-        return self.here.pull
+        self._evaluate()
+        return self.sum
 
     def weights(self, step: int) -> np.ndarray:
-        return self.here.weights
+        self._evaluate()
+        return self.of_matrix
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
-        return self.unit / self.X.shape[0] * self.here.gram
+        return self.unit / self.X.shape[0] * self.of_X
 
-    @property
-    def here(self) -> Evaluation:
-        """The evaluation at the present predictions."""
-        if self.evaluations == 0 or not np.array_equal(self.found.Xw, self.Xw):
+    def _evaluate(self) -> None:
+        """A pass, unless the last one has evaluated the present predictions."""
+        if self.evaluations == 0 or not np.array_equal(self.at, self.Xw):
             self.product(None)
-        return self.found
 
     @property
     def _vectors(self) -> tuple[np.ndarray, ...]:
@@ -105,8 +103,3 @@ class StreamedRows(RowTerms):
         weights = spread(curvature, max(1, round(share * n)), self.phase)
         products.add_lower_gram(block, weights, gram := np.zeros((d, d)))
         return Xp, weights, pull, gram
-
-    def _finish(self, found: Evaluation) -> None:
-        found.finish(self.Xw)
-        self.found = found
-        self.evaluations += 1

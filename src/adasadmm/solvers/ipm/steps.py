@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import losses
+from ...linalg.line_search import halved
 from . import cone_terms
 from .box_terms import Terms
 from .cone_terms import ConeStep, ConeVariables
@@ -57,7 +58,6 @@ BEHIND, LEAST = (
 )  # of what the other conditions may cost, after and before the predictor: least complementarity
 MOST_GROWTH = 10.0  # of complementarity in one iteration
 CURVED = 3.0  # times the expected change of the slope along a step is the most that is accepted
-HALVINGS = 40
 SHORT = 0.3  # of the length to the boundary: for a shorter step, the next one is damped
 FIRST_DAMPING, MORE_DAMPING, LESS_DAMPING = 1e-6, 10.0, 0.1
 NO_DAMPING = 1e-14  # falls below this only after many good steps: without any, flat losses would let the next one fail
@@ -270,13 +270,13 @@ def safe_length(
     """
     loss, y, weight = rows
     expected, there, unused = np.sum(curved * dz * dz), np.empty_like(z), np.empty_like(z)
-    for _ in range(HALVINGS):
+
+    def is_safe(length: float) -> bool:
         losses.derivatives(loss, z + length * dz, y, weight, there, unused)
         change = np.sum((there - slopes) * dz)
-        if length * change <= CURVED * length * length * expected + gap:
-            return length
-        length *= 0.5
-    return length
+        return bool(length * change <= CURVED * length * length * expected + gap)
+
+    return halved(is_safe, length)
 
 
 # --- what the other conditions may cost ------------------------------------------------------------------------------
