@@ -78,19 +78,12 @@ class Shape:
 
     A fact is computed when a rule first asks for it; what is expensive, such as the symbolic factorisation of Newton's
     system, is kept by the problem, for the run. Which losses and penalties a method takes is asked of the method.
-
-    Attributes
-    ----------
-    n, d, width : int
-        Predictions, coefficients, and predictions of a row.
-    samples, features : int
-        Rows, and coefficients for each prediction of a row.
     """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = weakref.ref(problem)  # which keeps its shape, not the other way round
-        self.n, self.d, self.width = problem.n, problem.d, losses.width(problem.loss)
-        self.samples, self.features = problem.terms, problem.d // self.width
+        self.n, self.d, self.width = problem.n, problem.d, losses.width(problem.loss)  # width: predictions of a row
+        self.samples, self.features = problem.terms, problem.d // self.width  # n and d of one of these predictions
 
     @property
     def problem(self) -> Problem:
@@ -228,16 +221,12 @@ def shape_of(problem: Problem) -> Shape:
 
 
 class Choice(NamedTuple):
-    """A solver, and why it was chosen: a clause that follows "because".
-
-    ``hands_over`` says whether another solver follows, so that a run which stalls may end early; ``at_once``, whether
-    the first iteration ends at the solution.
-    """
+    """A solver, and why it was chosen."""
 
     solver: Solver
-    reason: str
-    hands_over: bool = False
-    at_once: bool = False
+    reason: str  # a clause that follows "because"
+    hands_over: bool = False  # another solver follows, so that a run which stalls may end early
+    at_once: bool = False  # the first iteration ends at the solution
 
 
 def _always(shape: Shape) -> bool:
@@ -255,33 +244,17 @@ def _uncounted(shape: Shape) -> float:
 class Rule(NamedTuple):
     """When a solver is run, and why.
 
-    Attributes
-    ----------
-    kinds : tuple of str
-        The kinds of rows and losses (`Shape.kind`) to which the rule applies.
-    case : str
-        The problems to which it applies, in words: a line of the documentation.
-    solver : callable
-        The solver for the `Tuning` of an estimator.
-    reason : str
-        A clause that follows "because", filled with facts of the shape.
-    where : callable, optional
-        The case as a function of the `Shape`. Whether the solver takes the loss and the penalty is asked afterwards.
-    cost : callable, optional
-        Multiplications. Rules with a cost that stand next to each other are run in the order of their costs.
-    along_path : bool
-        The rule is for one of several strengths, for which the solution for another one is a start.
-    hands_over, at_once : callable
-        As in `Choice`.
+    Whether the solver takes the loss and the penalty is asked after ``kinds`` and ``where``. Rules with a cost that
+    stand next to each other are run in the order of their costs.
     """
 
-    kinds: tuple[str, ...]
-    case: str
+    kinds: tuple[str, ...]  # of rows and losses: `Shape.kind`
+    case: str  # kinds and where in words: a line of the documentation
     solver: Callable[[Tuning], Solver]
-    reason: str
+    reason: str  # a clause that follows "because", filled with facts of the shape
     where: Callable[[Shape], bool] = _always
-    cost: Callable[[Shape], float] = _uncounted
-    along_path: bool = False
+    cost: Callable[[Shape], float] = _uncounted  # multiplications
+    along_path: bool = False  # only for one of several strengths, for which the solution for another is a start
     hands_over: Callable[[Shape], bool] = _never
     at_once: Callable[[Shape], bool] = _never
 

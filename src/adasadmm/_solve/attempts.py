@@ -28,35 +28,15 @@ Start = Callable[[Problem, Solver], Result | None]
 
 
 class Request(NamedTuple):
-    """What is asked of the solvers of a problem.
-
-    Attributes
-    ----------
-    solver : str or Solver
-        "auto", a name, or a solver.
-    tol : float
-        The relative gap at which to stop. A solver that was given, and does not know its gap, does not stop there.
-    epochs : float or None
-        How long the first solver runs, after which no other follows; None for as long as the solver suggests.
-    tuning : Tuning
-        The parameters of an estimator that set up a solver chosen by name.
-    has_intercept : bool
-        The last coordinates are intercepts, which the null model has as well.
-    keywords : Mapping
-        Further keywords of `solve`, for every solver.
-    saved : Mapping
-        Those for the first solver alone: ``checkpoint`` and ``resume``. A run that is saved does not end early.
-    callback : callable, optional
-        That of `solve`.
-    """
+    """What is asked of the solvers of a problem."""
 
     solver: str | Solver = "auto"
-    tol: float = DEFAULT_TOL
-    epochs: float | None = None
+    tol: float = DEFAULT_TOL  # where to stop; not for a solver that was given, and does not know its gap
+    epochs: float | None = None  # of the first solver, after which no other follows; None: as it suggests
     tuning: Tuning = AUTOMATIC
-    has_intercept: bool = False
-    keywords: Mapping[str, Any] = {}
-    saved: Mapping[str, Any] = {}
+    has_intercept: bool = False  # the last coordinates are intercepts, which the null model has as well
+    keywords: Mapping[str, Any] = {}  # of `solve`, for every solver
+    saved: Mapping[str, Any] = {}  # for the first one: checkpoint and resume; a run that is saved does not end early
     callback: Callable[[Snapshot], bool] | None = None
 
     @property
@@ -92,15 +72,8 @@ def attempt(
 ) -> Result:
     """The result of the first solver that reaches ``tol``; if none does, that with the smallest gap.
 
-    No other solver follows if the problem seems to have no optimum, which none would find.
-
-    Parameters
-    ----------
-    problem, in_turn, request
-    start : callable, optional
-        The start of the first solver. The others continue from its result, unless w = 0 is better.
-    brief : bool, default=False
-        The run of a solver whose first iteration ends at the solution needs no trace.
+    The first one begins at ``start``, the others continue from its result, unless w = 0 is better. None follows if the
+    problem seems to have no optimum. With ``brief``, a run whose first iteration ends at the solution has no trace.
     """
     best = last = None
     for choice in in_turn if request.epochs is None else itertools.islice(in_turn, 1):

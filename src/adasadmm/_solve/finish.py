@@ -33,23 +33,12 @@ MOST_ITERATIONS = 10
 
 
 class Answer(NamedTuple):
-    """A result as it is handed to the user.
+    """A result as it is handed to the user."""
 
-    Attributes
-    ----------
-    problem : Problem
-        The problem that was solved. It may have fewer rows than that of the user, which give the same answer.
-    result : Result
-    fused : bool
-        Coefficients that the penalty fuses are equal to the last bit.
-    lost : bool
-        The null model, because the solver ended far above it.
-    """
-
-    problem: Problem
+    problem: Problem  # the one that was solved; it may have fewer rows, which give the same answer
     result: Result
-    fused: bool = False
-    lost: bool = False
+    fused: bool = False  # coefficients that the penalty fuses are equal to the last bit
+    lost: bool = False  # the null model, because the solver ended far above it
 
 
 @one_blas_thread()
