@@ -34,7 +34,7 @@ class StreamedRows(RowTerms):
         self.sum, self.of_X = np.zeros(d), np.zeros((d, d))
 
     def add(self, of_block: tuple[np.ndarray, ...]) -> None:
-        """Add what `_of_block` finds for the next block."""
+        """Add what `evaluated` finds for the next block."""
         Xp, weights, pull, gram = of_block
         self.parts.append((Xp, weights))
         self.sum += pull
@@ -50,7 +50,7 @@ class StreamedRows(RowTerms):
     @contextlib.contextmanager
     def riding(self) -> Iterator[None]:
         """If something reads the rows inside this context, these terms are evaluated in the same pass."""
-        with matrices.riding(self.X, partial(self._of_block, None), self.add, *self._vectors) as rider:
+        with matrices.riding(self.X, self._of_block(None), self.add, *self._vectors) as rider:
             yield
         if rider.is_done:
             self.finish()
@@ -58,7 +58,7 @@ class StreamedRows(RowTerms):
     def product(self, p: np.ndarray | None) -> np.ndarray:
         """``X p``, or 0 without p; the same pass evaluates the point after a full step along p."""
         self.begin()
-        for _, of_block in matrices.each_block(self.X, partial(self._of_block, p), *self._vectors):
+        for _, of_block in matrices.each_block(self.X, self._of_block(p), *self._vectors):
             self.add(of_block)
         return self.finish()
 
@@ -87,19 +87,35 @@ class StreamedRows(RowTerms):
         e = self.envelopes
         return e.Xw, e.u, e.y, e.c
 
-    def _of_block(
-        self, p: np.ndarray | None, block: Rows, Xw: np.ndarray, u: np.ndarray, y: np.ndarray, c: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """``X p`` of a block, and its part of an `Evaluation` after a full step along p."""
-        n, d = block.shape
-        Xp, z, slopes, curvature = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
-        if p is not None:
-            products.product(block, p, Xp)
-        e, every_row = self.envelopes._replace(y=y, c=c, Xw=Xw + Xp, u=u), slice(0, n)
-        slopes_of_rows(e, z, slopes, every_row)
-        curvature_of_rows(e, z, curvature, every_row)
-        products.transposed_product(block, slopes, pull := np.empty(d))
-        share = 2 ** (self.evaluations // MORE_ROWS) * self.most / self.X.shape[0]
-        weights = spread(curvature, max(1, round(share * n)), self.phase)
-        products.add_lower_gram(block, weights, gram := np.zeros((d, d)))
-        return Xp, weights, pull, gram
+    def _of_block(self, p: np.ndarray | None) -> partial:
+        """`evaluated` as a function of a block and its part of `_vectors`. It may go to a worker: it holds no rows."""
+        nothing, share = np.empty(0), 2 ** (self.evaluations // MORE_ROWS) * self.most / self.X.shape[0]
+        e = self.envelopes._replace(y=nothing, c=nothing, Xw=nothing, u=nothing)
+        return partial(evaluated, e, p, (share, self.phase))
+
+
+def evaluated(
+    e: Envelopes,
+    p: np.ndarray | None,
+    chosen: tuple[float, int],
+    block: Rows,
+    Xw: np.ndarray,
+    u: np.ndarray,
+    y: np.ndarray,
+    c: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """``X p`` of a block, and its part of a pass after a full step along p.
+
+    ``chosen`` is the share of the rows that Newton's matrix needs, and the position of the first of them.
+    """
+    n, d = block.shape
+    Xp, z, slopes, curvature = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
+    if p is not None:
+        products.product(block, p, Xp)
+    e, every_row, (share, phase) = e._replace(y=y, c=c, Xw=Xw + Xp, u=u), slice(0, n), chosen
+    slopes_of_rows(e, z, slopes, every_row)
+    curvature_of_rows(e, z, curvature, every_row)
+    products.transposed_product(block, slopes, pull := np.empty(d))
+    weights = spread(curvature, max(1, round(share * n)), phase)
+    products.add_lower_gram(block, weights, gram := np.zeros((d, d)))
+    return Xp, weights, pull, gram
