@@ -2,7 +2,7 @@
 
 LIMITS = {
     "bytes_without_a_look_at_the_disc": ("adasadmm._core.files", "FREE"),
-    "clusters_of_the_active_set": ("adasadmm.solvers.active_set.contracted", "MOST_CLUSTERS"),
+    "clusters_of_the_active_set": ("adasadmm.solvers.active_set.active_set", "MOST_CLUSTERS"),
     "columns_of_a_sparse_group": ("adasadmm.linalg.systems", "WIDEST"),
     "edges_per_node_of_the_active_set": ("adasadmm.solvers.active_set.forces", "MOST_EDGES"),
     "entries_of_a_block_of_covariances": ("adasadmm.graphs.columns", "_BLOCK"),
@@ -16,7 +16,7 @@ LIMITS = {
     "overhead_of_a_dense_column": ("adasadmm.linalg.sparse_factor", "WORTH_BLAS"),
     "passes_before_rows_are_chosen": ("adasadmm.solvers.alm.alm", "PASSES"),
     "reach_of_a_dual_start": ("adasadmm.solvers.alm.starts", "MOST_REACH"),
-    "rounds_of_the_active_set": ("adasadmm.solvers.active_set.contracted", "ROUNDS"),
+    "rounds_of_the_active_set": ("adasadmm.solvers.active_set.active_set", "ROUNDS"),
     "rows_before_a_sample_is_taken": ("adasadmm.solvers.alm.starts", "SAMPLED"),
     "rows_of_a_sample": ("adasadmm.solvers.alm.starts", "SAMPLE"),
     "rows_predicted_at_once": ("adasadmm.estimators._network", "AT_ONCE"),

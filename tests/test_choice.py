@@ -45,7 +45,7 @@ RNG = np.random.default_rng(0)
 
 def first(X, y, loss, A, penalty=None):
     problem = Problem(X, y, loss=loss, penalty=L1(0.01) if penalty is None else penalty, A=A, gamma=0.01)
-    return next(choices(problem, Tuning()))
+    return next(choice for choice in choices(problem, Tuning()) if not choice.may_give_up)
 
 
 def numbers(n, d):

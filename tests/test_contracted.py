@@ -8,7 +8,6 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 
-import adasadmm
 from adasadmm import (
     IPM,
     L1,
@@ -19,15 +18,18 @@ from adasadmm import (
     Problem,
     ProximalNewton,
     Squared,
+    Status,
     graphs,
     path,
     solve,
 )
+from adasadmm._solve import attempts
 from adasadmm.regularization.alpha_max import alpha_max
 from adasadmm.rows.matrices import as_csr
-from adasadmm.solvers.active_set.contracted import contracting
+from adasadmm.solvers import fits
+from adasadmm.solvers.active_set.active_set import ActiveSet
 from adasadmm.solvers.active_set.forces import FlowForces, ForestForces, forces_on, graph_of
-from adasadmm.solvers.active_set.signed import Edges, minimiser
+from adasadmm.solvers.active_set.quadratic import Edges, minimiser
 
 pytestmark = pytest.mark.kernels
 
@@ -79,10 +81,8 @@ def is_the_optimum(problem, results, alphas, tol):
 
 def contracted_path(problem, alphas, tol):
     """The results of the active set alone."""
-    few, results = contracting(problem), []
-    for alpha in alphas:
-        results.append(few.result(problem.with_penalty(problem.penalty._replace(nu=alpha)), tol))
-        assert results[-1] is not None
+    results = path(problem, alphas, solver=ActiveSet(), tol=tol)
+    assert all(result.status is Status.converged and result.run.solver == ActiveSet() for result in results)
     return results
 
 
@@ -149,7 +149,7 @@ def test_a_search_on_a_grid_with_intercept_offset_and_weights_fits_as_the_plain_
     settings = {"loss": "poisson", "l2": 0.1, "tol": 1e-9}
     plain = GraphGuidedRegressor(("grid", 3, 4), alpha=0.02, **settings).fit(X, y, **rows)
     search = GraphGuidedRegressorCV(("grid", 3, 4), loss="poisson", l2s=[0.1], tol=1e-9, alphas=[0.1, 0.02])
-    monkeypatch.setattr(adasadmm.regularization.along, "attempt", None)  # no other method is called
+    monkeypatch.setattr(attempts, "solve_quietly", None)  # no other method is called
     search.set_params(selection="aic").fit(X, y, **rows)
     np.testing.assert_allclose(search.coef_path_[0][-1], plain.coef_, atol=1e-5)
 
@@ -164,11 +164,11 @@ def test_other_solvers_continue_where_clusters_are_too_many(limits):
 
 def test_rows_that_are_no_differences_are_left_to_other_solvers(limits):
     X, y = data(Squared())
-    assert contracting(Problem(X, y, loss=Squared(), penalty=L1(1.0), A=graphs.difference(D, 2))) is None
+    assert not fits(ActiveSet(), Problem(X, y, loss=Squared(), penalty=L1(1.0), A=graphs.difference(D, 2)))
     sums = np.abs(graphs.difference(D).toarray())
-    assert contracting(Problem(X, y, loss=Squared(), penalty=L1(1.0), A=sums)) is None
+    assert not fits(ActiveSet(), Problem(X, y, loss=Squared(), penalty=L1(1.0), A=sums))
     limits(edges_per_node_of_the_active_set=2)
-    assert contracting(Problem(X, y, loss=Squared(), penalty=L1(1.0), A=KINDS["clique"])) is None
+    assert not fits(ActiveSet(), Problem(X, y, loss=Squared(), penalty=L1(1.0), A=KINDS["clique"]))
 
 
 def test_the_results_of_clusters_start_other_runs():

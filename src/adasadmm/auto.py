@@ -23,7 +23,7 @@ from . import losses
 from ._core.jit import is_registered
 from .linalg.block_systems import block_starts, entries_of_inverses
 from .linalg.systems import PASS, pass_cost
-from .penalties import GroupL2
+from .penalties import L1, GroupL2
 from .problem import Problem
 from .registry import AUTOMATIC, SOLVERS, Tuning, as_solver
 from .rows.matrices import CSR, innermost, size
@@ -40,6 +40,8 @@ from .solvers import (
     TotalVariation,
     fits,
 )
+from .solvers.active_set.active_set import ActiveSet
+from .solvers.active_set.forces import graph_for
 from .solvers.ipm.banded import is_trend
 from .solvers.ipm.box_terms import loss_pieces
 from .solvers.sdca import difficulty
@@ -66,6 +68,9 @@ EXACTNESS = 4.0  # how much longer a method may take that shows which coefficien
 # Coordinates above which Newton's system of a network is not even analysed; below, the costs of runs are compared.
 LARGE_NETWORK = 20_000
 STEPS_OF_IPM, STEPS_OF_CONSENSUS = 12, 150
+# Multiplications of a run of IPM from which clusters may save a noticeable time, and the time that numba takes to load.
+NOTICEABLE, LOADING = 5e7, 2e9
+SHARE = 0.3  # of the time of a run of IPM, after which the search for few clusters is given up
 MOST_DIFFICULTY = 10.0  # of dual coordinate ascent on a smooth loss: above, IPM is faster
 SINGLE, ITERATIVE = ("diagonal", "one entry a row"), "conjugate gradients"
 
@@ -201,6 +206,16 @@ class Shape:
         return self.takes(SDCA()) and (self.loss == "kinked" or difficulty(self.problem) <= MOST_DIFFICULTY)
 
     @property
+    def suits_clusters(self) -> bool:
+        """Whether clusters may save time; flows on a graph with cycles are compiled code, which takes time to load."""
+        graph = graph_for(self.problem) if isinstance(self.problem.penalty, L1) else None
+        if graph is None or self.is_direct or self.n > MANY_ROWS_SMOOTH * self.d:
+            return False
+        if self.is_large_network or self.is_too_large:
+            return False
+        return STEPS_OF_IPM * self.problem.system.flops > (LOADING if graph.has_cycles else NOTICEABLE)
+
+    @property
     def suits_batches(self) -> bool:
         """Whether methods that factor nothing, and read batches of rows, come first."""
         if self.has_many_rows:
@@ -226,7 +241,8 @@ class Choice(NamedTuple):
     solver: Solver
     reason: str  # a clause that follows "because"
     hands_over: bool = False  # another solver follows, so that a run which stalls may end early
-    at_once: bool = False  # the first iteration ends at the solution
+    at_once: bool = False  # few iterations end at the solution
+    may_give_up: bool = False  # the solver ends where another one is faster
 
 
 def _always(shape: Shape) -> bool:
@@ -254,16 +270,17 @@ class Rule(NamedTuple):
     reason: str  # a clause that follows "because", filled with facts of the shape
     where: Callable[[Shape], bool] = _always
     cost: Callable[[Shape], float] = _uncounted  # multiplications
-    along_path: bool = False  # only for one of several strengths, for which the solution for another is a start
+    along_path: bool | None = None  # only for one of several strengths (True), or only for a single one (False)
     hands_over: Callable[[Shape], bool] = _never
     at_once: Callable[[Shape], bool] = _never
+    may_give_up: bool = False
 
     def applies(self, shape: Shape) -> bool:
         return shape.kind in self.kinds and self.where(shape)
 
     def choice(self, shape: Shape, tuning: Tuning) -> Choice:
         reason = self.reason.format(shape=shape)
-        return Choice(self.solver(tuning), reason, self.hands_over(shape), self.at_once(shape))
+        return Choice(self.solver(tuning), reason, self.hands_over(shape), self.at_once(shape), self.may_give_up)
 
 
 TOO_MANY = "{shape.n} rows and {shape.d} coefficients are too many for a factorisation"
@@ -287,7 +304,26 @@ RULES: tuple[Rule, ...] = (
         lambda shape: shape.d > MOST_FEATURES or not shape.has("prox"),
     ),
     Rule(("any B",), "B is not -I", SOLVERS["admm"], "ADMM takes any B"),
+    Rule(
+        ("scalar",),
+        "an L1 penalty of differences or single coefficients, and a strength at which few clusters of coefficients "
+        "differ: as long as Newton steps on these cost less than those of IPM",
+        lambda tuning: ActiveSet(share=SHARE),
+        "the clusters of equal coefficients are few",
+        lambda shape: shape.suits_clusters,
+        along_path=False,
+        may_give_up=True,
+    ),
     # One of several strengths: methods that profit from the solution for another one.
+    Rule(
+        ("scalar",),
+        "several strengths, an L1 penalty of differences or single coefficients, and few clusters that differ",
+        lambda tuning: ActiveSet(),
+        "the solution for another strength shows the clusters, which are few",
+        along_path=True,
+        at_once=_always,
+        may_give_up=True,
+    ),
     Rule(
         ("scalar", "vector"),
         "several strengths (`path`, the `*CV` classes), a smooth loss, and a dense Newton system",
@@ -436,7 +472,7 @@ def choices(problem: Problem, tuning: Tuning = AUTOMATIC, along_path: bool = Fal
     if tuning.beta != "auto" and shape.problem.source is None:
         yield Choice(ADMM(tuning.beta), "beta is given, and is a parameter of ADMM")
         return
-    rules = (rule for rule in RULES if along_path or not rule.along_path)
+    rules = (rule for rule in RULES if rule.along_path in (None, along_path))
     found = (rule for rule in _by_cost(rules, shape) if rule.applies(shape) and shape.takes(rule.solver(tuning)))
     first, tried = next(found, LAST_RESORT), list[Solver]()
     for rule in itertools.chain([first], found):

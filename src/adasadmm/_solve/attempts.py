@@ -73,25 +73,32 @@ def attempt(
     """The result of the first solver that reaches ``tol``; if none does, that with the smallest gap.
 
     The first one begins at ``start``, the others continue from its result, unless w = 0 is better. None follows if the
-    problem seems to have no optimum. With ``brief``, a run whose first iteration ends at the solution has no trace.
+    problem seems to have no optimum. With ``brief``, a run of few iterations has a trace of one
+    point. A solver that may give up counts only if it reaches ``tol``.
     """
     best = last = None
+    may_continue = request.is_open and request.tol > 0.0 and not request.saved
+    in_turn = (choice for choice in in_turn if may_continue or not choice.may_give_up)
     for choice in in_turn if request.epochs is None else itertools.islice(in_turn, 1):
         solver, watch, first = choice.solver, None, last is None
         if last is None:
             origin = None if start is None else start(problem, solver)
         else:
             origin = last if _improves(problem, last) else None
-        last = solve_at_once(problem, solver, origin, request.tol) if brief and choice.at_once else None
-        if last is None:
+        if brief and choice.at_once:
+            most = solver.fit_epochs if request.epochs is None else request.epochs
+            found = solve_at_once(problem, solver, origin, request.tol, most)
+        else:
             settings = request.settings(problem, solver) | dict(request.saved if first else {})
             if not first:
                 settings["epochs"] = min(settings["epochs"], CONTINUED)
             if choice.hands_over and request.tol > 0.0 and request.epochs is None and not request.saved:
                 settings["callback"] = watch = Watch(request, settings["epochs"])
-            last = solve_quietly(problem, solver, start=origin, **settings)
-        status = Status.stalled if watch is not None and watch.stalled else last.status
-        last = dataclasses.replace(last, status=status, solver_reason=choice.reason)
+            found = solve_quietly(problem, solver, start=origin, **settings)
+        if choice.may_give_up and not gap_of(found) <= request.tol and found.status is not Status.stopped:
+            continue  # the next one does not profit from where it ended
+        status = Status.stalled if watch is not None and watch.stalled else found.status
+        last = dataclasses.replace(found, status=status, solver_reason=choice.reason)
         if best is None or _quality(last) < _quality(best):
             best = last
         if gap_of(last) <= request.tol or _vanishes(last):

@@ -70,6 +70,7 @@ def solve_quietly(
     with one_blas_thread():
         run = begin(problem, solver, start)
         tol = goal_of(solver, tol)
+        run.tol = tol or 0.0
         length = solver.default_epochs if epochs is None else float(epochs)
         segments, total = schedule(run, Plan(length, order, seed, samples, trace_every))
         settings: dict[str, object] = {}
@@ -96,23 +97,26 @@ def solve_quietly(
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def solve_at_once(problem: Problem, solver: Solver, start: Result | None, tol: float) -> Result | None:
-    """The result of `solve` for a solver whose first iteration ends at the solution; None if its gap exceeds ``tol``.
+def solve_at_once(problem: Problem, solver: Solver, start: Result | None, tol: float, epochs: float) -> Result:
+    """The result of `solve` for a solver whose run is short, with a trace of one point.
 
-    Along a path of penalties, checks, schedule, clock and trace would take longer than the one iteration.
+    Along a path of penalties, checks, schedule, clock and trace would take longer than the iterations.
     """
     run = begin(problem, solver, start)
-    go_on_or_halt()
-    clock = time.perf_counter()
-    run.advance(Iterations(1))
-    run.done, run.seconds = run.done + 1, run.seconds + time.perf_counter() - clock
-    proved = run.certify()
-    if not proved.relative_gap <= tol:
-        return None
-    at, gap = run.monitor(), proved.relative_gap
+    run.tol, first, clock = tol, run.done, time.perf_counter()
+    while True:
+        go_on_or_halt()
+        run.advance(Iterations(1))
+        run.done += 1
+        proved = run.certify()
+        reached = proved.relative_gap <= tol
+        if reached or run.ended or run.done - first >= epochs:
+            break
+    run.seconds += time.perf_counter() - clock
+    at, gap, length = run.monitor(), proved.relative_gap, float(run.done - first)
     values = proved.primal, proved.primal, proved.primal_residual, at.dual_residual, at.eta, proved.dual, gap
     trace = Trace([(at.iteration, float(run.done), run.seconds, *values)])
-    return _result(problem, run, trace, End(Status.converged, "", 1.0, None))
+    return _result(problem, run, trace, End(Status.converged if reached else Status.done, "", length, None))
 
 
 @np.errstate(over="ignore", invalid="ignore")

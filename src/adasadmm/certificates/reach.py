@@ -38,9 +38,11 @@ COLLINEAR = (
 ULPS = 4 * np.finfo(float).eps
 BEYOND = 3.0  # predictions at the optimum may be larger than those at w, by this factor
 INDEPENDENT = 1e-3  # a least singular value of X alone with which A need not be looked at
+TALL = 2  # rows for each column: with fewer, X alone is rarely as well conditioned
 UNKNOWN = 1e-13  # times the number of columns: eigenvalues below it may be 0
 MOST_COLUMNS = 1500  # of an eigendecomposition; with more columns, inverse iteration finds the least eigenvalue
 ITERATIONS = 12
+SHARE_PROVED = 0.5  # of an estimated eigenvalue
 FAR = 1e100  # a multiplier of this size lies in the domain of the penalty only if all do
 
 
@@ -77,7 +79,7 @@ def _conditioning(problem: Problem, free: Free, per_edge: float) -> tuple[np.nda
     """The norms of the columns of M, and its least singular value after a division by them; 0 if it is not known."""
     known = problem.of_coordinates.setdefault("conditioning", {})
     none = np.zeros(problem.m)
-    if free.X.shape[0] >= free.X.shape[1]:
+    if free.X.shape[0] >= TALL * free.X.shape[1]:
         if "X" not in known:
             known["X"] = _weakest(free.X, free.A, problem.rates, none)
         if known["X"][1] >= INDEPENDENT and known["X"][0].all():
@@ -128,6 +130,9 @@ def _weakest(X: Rows, A: CSR, rows: np.ndarray, edges: np.ndarray) -> tuple[np.n
     products.add_lower_gram(A, edges, gram)
     scale = np.where(counted, 1.0 / np.where(counted, norms, 1.0), 0.0)
     gram = (scale[:, None] * gram * scale)[np.ix_(counted, counted)]
+    bound = _by_factors(gram)
+    if bound > 0.0:
+        return norms, math.sqrt(bound)
     values, vectors = scipy.linalg.eigh(gram, lower=True, check_finite=False)
     unknown = values <= UNKNOWN * len(values)
     if unknown.any():
@@ -136,6 +141,29 @@ def _weakest(X: Rows, A: CSR, rows: np.ndarray, edges: np.ndarray) -> tuple[np.n
         if not _vanish(X, A, edges, directions):
             return norms, 0.0
     return norms, math.sqrt(values[~unknown][0]) if not unknown.all() else 0.0
+
+
+def _by_factors(gram: np.ndarray) -> float:
+    """A lower bound of the least eigenvalue, near it, in a fifth of the time that `eigh` takes; 0 if it is not found.
+
+    Inverse iteration estimates the eigenvalue from above. A matrix from which half of that is subtracted, and which
+    still has a Cholesky factor, proves the bound. ``gram`` is given by its lower triangle, with the diagonal 1.
+    """
+    lower, failed = _cholesky(gram, UNKNOWN * len(gram))
+    if failed:
+        return 0.0
+    x = np.random.default_rng(0).normal(size=len(gram))
+    for _ in range(ITERATIONS):
+        x = scipy.linalg.cho_solve((lower, True), x / np.linalg.norm(x), check_finite=False)
+    bound = SHARE_PROVED / float(np.linalg.norm(x))
+    return bound if bound > 10.0 * UNKNOWN * len(gram) and not _cholesky(gram, -bound)[1] else 0.0
+
+
+def _cholesky(gram: np.ndarray, added: float) -> tuple[np.ndarray, int]:
+    """The lower factor of the matrix with this number added to its diagonal, and whether it has none."""
+    shifted = gram.copy()
+    np.fill_diagonal(shifted, np.diag(gram) + added)
+    return scipy.linalg.lapack.dpotrf(shifted, lower=1)
 
 
 def _by_inverse_iteration(X: Rows, A: CSR, rows: np.ndarray, edges: np.ndarray, squares: np.ndarray) -> float:

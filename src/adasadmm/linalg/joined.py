@@ -17,7 +17,17 @@ from scipy.sparse._sparsetools import coo_tocsr
 from .._core.jit import compiled
 from ..rows.matrices import CSR, Dense, Rows, WithIntercept, plain
 
-__all__ = ["Clusters", "clusters_of", "components", "connect", "ends_of", "joined", "null_space", "summed"]
+__all__ = [
+    "Clusters",
+    "clusters_of",
+    "components",
+    "connect",
+    "ends_of",
+    "joined",
+    "null_space",
+    "summed",
+    "summed_square",
+]
 
 
 def ends_of(A: CSR) -> tuple[np.ndarray, np.ndarray]:
@@ -28,9 +38,11 @@ def ends_of(A: CSR) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
-def joined(ends: tuple[np.ndarray, np.ndarray], rows: np.ndarray, d: int) -> tuple[np.ndarray, int]:
+def joined(
+    ends: tuple[np.ndarray, np.ndarray], rows: np.ndarray, d: int, often: bool = False
+) -> tuple[np.ndarray, int]:
     """The cluster of each coefficient if these rows are 0, and the number of clusters; -1 for those tied to 0."""
-    number, label = components(ends[0][rows], ends[1][rows], d + 1, often=True)
+    number, label = components(ends[0][rows], ends[1][rows], d + 1, often)
     free = label[:d] != label[d]
     label = np.where(free, label[:d] - (label[:d] > label[d]), -1)
     return label, number - 1
@@ -87,6 +99,19 @@ def summed(X: Rows, label: np.ndarray, number: int) -> np.ndarray:
     used = np.flatnonzero(label >= 0)
     weights: Any = sp.csr_array((np.ones(len(used)), (used, label[used])), shape=(len(label), number))
     return X.values @ weights if isinstance(X, Dense) else (plain(X) @ weights).toarray()
+
+
+def summed_square(M: np.ndarray, label: np.ndarray, number: int) -> np.ndarray:
+    """The sums of the entries of a square matrix over pairs of labels; those with the label -1 are left out."""
+    order = np.argsort(label, kind="stable")
+    order = order[np.count_nonzero(label < 0) :]
+    out = np.zeros((number, number))
+    if len(order):
+        found, starts = np.unique(label[order], return_index=True)
+        if not np.array_equal(order, np.arange(len(M))):
+            M = M[np.ix_(order, order)]
+        out[np.ix_(found, found)] = np.add.reduceat(np.add.reduceat(M, starts, axis=0), starts, axis=1)
+    return out
 
 
 # --- points with A w = 0 ---------------------------------------------------------------------------------------------

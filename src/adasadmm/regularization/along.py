@@ -19,12 +19,11 @@ from ..problem import Problem
 from ..registry import as_solver
 from ..rows.matrices import equal
 from ..solvers import Solver
+from ..solvers.active_set.active_set import ActiveSet
 from ..solvers.base import times_farther
 from .strength import with_l1_norm
 
 __all__ = ["MoreRows", "answers_along", "as_strengths", "path"]
-
-FEW_CLUSTERS = "the solution for another strength shows the clusters, which are few"
 
 
 class MoreRows(NamedTuple):
@@ -146,27 +145,20 @@ def answers_along(
 
     done: list[tuple[float, Result]] = []  # the last two
     strengths = [float(alpha) for alpha in alphas]
-    current, in_turn = problem, None
-    few = None
-    if request.is_open and request.tol > 0.0:
-        from ..solvers.active_set.contracted import contracting  # a single fit does without
-
-        few = contracting(problem)
+    current, in_turn, gave_up = problem, None, False
     for alpha in strengths:
         go_on_or_halt()
         # From the last problem, which has what was computed from the rows: all but the penalty is shared.
         current = current.with_strength(alpha)
-        found = None if few is None else few.result(current, request.tol)
-        if found is None:
-            few = None
-            if in_turn is None:  # the form of the problem, which all strengths share, decides
-                first, in_turn = itertools.tee(candidates(request.solver, current, request.tuning, along_path=True))
-                for choice in itertools.islice(first, 1):
-                    choice.solver.foresee(current, strengths)
-            choices, in_turn = itertools.tee(in_turn)
-            found = attempt(current, choices, request, start, brief=True)
-        else:
-            found = dataclasses.replace(found, solver_reason=FEW_CLUSTERS)
+        if in_turn is None:  # the form of the problem, which all strengths share, decides
+            first, in_turn = itertools.tee(candidates(request.solver, current, request.tuning, along_path=True))
+            for choice in itertools.islice(first, 1):
+                choice.solver.foresee(current, strengths)
+        choices, in_turn = itertools.tee(in_turn)
+        if gave_up:  # at one strength, and so at the next ones
+            choices = (choice for choice in choices if not choice.may_give_up)
+        found = attempt(current, choices, request, start, brief=True)
+        gave_up = gave_up or not isinstance(found.run.solver, ActiveSet)
         done = [*done[-1:], (alpha, found)]
         yield finished(current, found, request, exact)
 
@@ -184,7 +176,5 @@ def _predicted(problem: Problem, solver: Solver, alpha: float, done: list[tuple[
     if not same or times == 0.0:
         return last
     run = last.run.fork(problem)
-    if type(run) is not type(last.run) or type(run) is not type(before.run):
-        return last  # one of them was found by clusters, and has no iterates of this solver
     run.extrapolate(last.run, before.run, times)
     return dataclasses.replace(last, run=run)

@@ -12,7 +12,7 @@ from .._solve.attempts import Request, attempt
 from ..auto import unpenalised
 from ..certificates import duality
 from ..certificates.contraction import stands_alone_at_the_end
-from ..certificates.trace import Result
+from ..certificates.trace import Result, Status
 from ..linalg.joined import clusters_of, null_space
 from ..penalties import L1, GroupL2, Zero, parts_of
 from ..problem import Problem
@@ -82,9 +82,11 @@ def _chain_multipliers(problem: Problem) -> np.ndarray | None:
         return None
     strength = float(np.abs(problem.rates * problem.diagonal * duality.slopes(problem, np.zeros(problem.n))).sum())
     for _ in range(MOST_RAISES):
-        result = solve_at_once(problem.with_strength(strength), solver, None, FUSED)
-        if result is None or not result.v.any():
-            return None if result is None else result.theta / weights
+        result = solve_at_once(problem.with_strength(strength), solver, None, FUSED, 1.0)
+        if result.status is not Status.converged:
+            return None
+        if not result.v.any():
+            return result.theta / weights
         strength *= RAISED
     return None
 

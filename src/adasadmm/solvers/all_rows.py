@@ -52,6 +52,8 @@ class Method(ABC):
         Another iteration would change nothing.
     iteration : int
         Iterations so far; counted by the run.
+    tol : float
+        As `Run.tol`.
     best_dual : BestDual
         The last certificate, and the best dual value so far.
     arrays, numbers : tuple of str
@@ -66,6 +68,7 @@ class Method(ABC):
     theta: np.ndarray
     ended: bool = False
     iteration: int = 0
+    tol: float = 0.0
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.best_dual = problem, BestDual()
@@ -168,6 +171,7 @@ class AllRowsRun(Run):
 
     def advance(self, work: Work) -> None:
         assert isinstance(work, Iterations)
+        self.method.tol = self.tol
         for _ in range(work.number):
             self.method.iteration += 1
             if not self.method.ended:

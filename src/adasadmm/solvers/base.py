@@ -198,6 +198,8 @@ class Run(ABC):
         Rows visited so far, or iterations for a solver that uses all rows; counted by `solve`.
     seconds : float
         Time spent in `advance`, and waiting for rows; counted by `solve`.
+    tol : float
+        The relative gap at which `solve` ends the run, 0 if at none: a proof of a larger gap need not be sharp.
     from_file : bool
         It was read from a file that is not trusted, and must be compared with a new run before it continues.
 
@@ -225,6 +227,7 @@ class Run(ABC):
     batch_size: int = 1
     done: int = 0
     seconds: float = 0.0
+    tol: float = 0.0
     from_file: bool = False
 
     def __init__(self, problem: Problem, solver: Solver, start: Point) -> None:

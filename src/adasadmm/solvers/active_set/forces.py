@@ -22,13 +22,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.linalg import SuperLU, splu
 
-from ..._core.jit import compiled
 from ...linalg.cuts import ABOVE, BELOW, Network
 from ...linalg.joined import clusters_of, components, ends_of
+from ...problem import Problem
 from ...rows.matrices import CSR, as_csr, to_scipy
 
-__all__ = ["Forces", "Graph", "forces_on", "graph_of"]
+__all__ = ["FlowForces", "Forces", "ForestForces", "Graph", "forces_on", "graph_for", "graph_of", "has_few_edges"]
 
 VIOLATED = 1e-9  # of its capacity, or of the derivatives: a force, or an excess, beyond that splits a cluster
 ROUNDING = 1e-13
@@ -39,7 +40,8 @@ MOST_EDGES = 50  # for each node: with more, as in large cliques, flows take lon
 class Graph(NamedTuple):
     """Edge k is row ``rows_k`` of A, which is ``entry_k (w_first - w_second)`` and has a capacity of ``nu limit_k``.
 
-    The node ``d`` is the ground, whose w is 0. Rows without an entry or with the weight 0 are no edges.
+    The node ``d`` is the ground, whose w is 0. Rows without an entry or with the weight 0 are no edges. ``part`` is the
+    connected part of each node, by its first node.
     """
 
     first: np.ndarray
@@ -48,6 +50,8 @@ class Graph(NamedTuple):
     entry: np.ndarray
     limit: np.ndarray
     d: int
+    part: np.ndarray
+    has_cycles: bool
 
     def differences(self, w: np.ndarray) -> np.ndarray:
         """``w_first - w_second``."""
@@ -72,8 +76,24 @@ def graph_of(A: CSR, weights: np.ndarray | None) -> Graph | None:
     weights = np.ones(A.shape[0]) if weights is None else weights
     rows = np.flatnonzero((weights > 0.0) & (np.diff(A.indptr) > 0))
     A = A if len(rows) == A.shape[0] else as_csr(to_scipy(A)[rows], "A")
-    entry = A.data[A.indptr[:-1]]
-    return Graph(*ends_of(A), rows, entry, np.abs(entry) * weights[rows], A.shape[1])
+    entry, d, (first, second) = A.data[A.indptr[:-1]], A.shape[1], ends_of(A)
+    number, label = components(first, second, d + 1)
+    part = np.unique(label, return_index=True)[1][label]
+    has_cycles = number != d + 1 - len(rows)
+    return Graph(first, second, rows, entry, np.abs(entry) * weights[rows], d, part, has_cycles)
+
+
+def graph_for(problem: Problem) -> Graph | None:
+    """The graph of a problem, which is the same along a path of strengths."""
+    weights, known = problem.penalty.weights, problem.of_coordinates.get("graph")
+    if known is None or known[0] is not weights:
+        known = problem.of_coordinates["graph"] = weights, graph_of(problem.A, weights)
+    return known[1]
+
+
+def has_few_edges(graph: Graph) -> bool:
+    """Whether flows on the graph are fast."""
+    return not graph.has_cycles or len(graph.rows) <= MOST_EDGES * graph.d
 
 
 class Forces(Protocol):
@@ -94,41 +114,45 @@ class Forces(Protocol):
         """
 
 
-def forces_on(graph: Graph) -> Forces | None:
-    """The forces of a graph; None if it has too many edges."""
-    edges, nodes = len(graph.rows), graph.d + 1
-    number, label = components(graph.first, graph.second, nodes)
-    part = np.unique(label, return_index=True)[1][label]  # named by its first node
-    if number == nodes - edges:
-        return ForestForces(graph, tree_of(graph, part))
-    return FlowForces(graph, part) if edges <= MOST_EDGES * graph.d else None
+def forces_on(graph: Graph) -> Forces:
+    """The forces of a graph."""
+    return FlowForces(graph) if graph.has_cycles else ForestForces(graph)
 
 
 # --- forests ---------------------------------------------------------------------------------------------------------
 
 
 class Tree(NamedTuple):
-    """A forest: the nodes, parents first, and for each node the edge to its parent, -1 for a root, and its part.
+    """A forest whose roots are the ground and the first node of each other part.
 
-    The ground is a root. A part has the name of its first node.
+    ``edge`` is the edge of each node to its parent, -1 for a root, ``away`` is 1 if that edge begins at the node and -1
+    if it ends there, and ``branches`` is a factor of the matrix that takes the sums over the branches above each node
+    to the loads.
     """
 
-    order: np.ndarray
-    parent: np.ndarray
     edge: np.ndarray
-    part: np.ndarray
+    away: np.ndarray
+    branches: SuperLU
+    order: np.ndarray
 
 
-def tree_of(graph: Graph, part: np.ndarray) -> Tree:
-    """The forest by breadth-first search, from the ground and from the first node of each other part."""
-    d, edges = graph.d, np.arange(len(graph.rows))
+def tree_of(graph: Graph) -> Tree:
+    """The forest by breadth-first search, parents first."""
+    d, part, edges = graph.d, graph.part, np.arange(len(graph.rows))
     roots = np.append(np.flatnonzero((part == np.arange(d + 1)) & (part != part[d])), d)
     ends = np.append(graph.first, np.full(len(roots), d + 1)), np.append(graph.second, roots)  # all roots have a parent
     joined = sp.csr_array((np.ones(len(ends[0])), ends), shape=(d + 2, d + 2))
     order, parent = (found.astype(np.int64) for found in breadth_first_order(joined, d + 1, directed=False))
     edge = np.full(d + 1, -1)
     edge[np.where(parent[graph.first] == graph.second, graph.first, graph.second)] = edges
-    return Tree(order[1:], parent[:-1], edge, part)
+    order = order[1:]
+    place = np.empty(d + 2, np.int64)
+    place[order] = np.arange(d + 1)
+    inner = np.flatnonzero(edge >= 0)
+    off = sp.csc_array((np.full(len(inner), -1.0), (place[parent[inner]], place[inner])), shape=(d + 1, d + 1))
+    branches = splu(sp.eye_array(d + 1, format="csc") + off, "NATURAL", diag_pivot_thresh=0.0)
+    away = np.where(graph.first[edge] == np.arange(d + 1), 1.0, -1.0) if len(edges) else np.ones(d + 1)
+    return Tree(edge, away, branches, order)
 
 
 def in_balance(load: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -141,19 +165,27 @@ def in_balance(load: np.ndarray, part: np.ndarray) -> np.ndarray:
 class ForestForces:
     """The forces on a forest: that of an edge balances all derivatives on its far side."""
 
-    def __init__(self, graph: Graph, tree: Tree) -> None:
-        self.graph, self.tree = graph, tree
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.tree = graph, tree_of(graph)
         self.forces = np.zeros(len(graph.rows))
 
     def inside(self, slope: np.ndarray, capacity: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        load = in_balance(np.append(slope, 0.0), self.tree.part)
-        add_up(self.tree.order, self.tree.parent, self.tree.edge, self.graph.first, load, self.forces)
+        self.forces = self._balancing(np.append(slope, 0.0))
         opened = np.zeros(len(capacity))
         rows = np.flatnonzero((sign == 0.0) & (np.abs(self.forces) > (1.0 + VIOLATED) * capacity))
         if len(rows):
             largest = self._largest(rows, np.abs(self.forces[rows]) / capacity[rows])
             opened[largest] = -np.sign(self.forces[largest])
         return np.clip(self.forces, -capacity, capacity), opened
+
+    def _balancing(self, load: np.ndarray) -> np.ndarray:
+        """The sum of the load over the branch behind each edge, the sign of which is that of the edge."""
+        tree, of_nodes = self.tree, np.empty(len(load))
+        of_nodes[tree.order] = tree.branches.solve(in_balance(load, self.graph.part)[tree.order])
+        inner = tree.edge >= 0
+        forces = np.zeros(len(self.graph.rows))
+        forces[tree.edge[inner]] = (tree.away * of_nodes)[inner]
+        return forces
 
     def _largest(self, rows: np.ndarray, ratio: np.ndarray) -> np.ndarray:
         """Of the edges whose forces are too large, the largest of each connected piece with forces of one sign."""
@@ -173,25 +205,14 @@ class ForestForces:
         return (self.forces, scale) if serves(scale) else None
 
 
-@compiled
-def add_up(order, parent, edge, first, load, forces):
-    """Write the forces that balance the load, from the leaves to the roots."""
-    for position in range(len(load) - 1, -1, -1):
-        node = order[position]
-        k = edge[node]
-        if k >= 0:
-            forces[k] = load[node] if first[k] == node else -load[node]
-            load[parent[node]] += load[node]
-
-
 # --- graphs with cycles ----------------------------------------------------------------------------------------------
 
 
 class FlowForces:
     """The forces on a graph with cycles, by maximum flows that begin at the forces of the last derivatives."""
 
-    def __init__(self, graph: Graph, part: np.ndarray) -> None:
-        self.graph, self.part = graph, part
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
         self.network = Network(graph.first, graph.second, graph.d + 1)
         self.forces, self.side = np.zeros(len(graph.rows)), np.zeros(graph.d + 1, dtype=np.int64)
 
@@ -210,7 +231,7 @@ class FlowForces:
 
         A cut that a flow cannot cross bounds the factor. This is Newton's method for the least factor of capacities.
         """
-        load, needed = in_balance(np.append(slope, 0.0), self.part), 1.0
+        load, needed = in_balance(np.append(slope, 0.0), self.graph.part), 1.0
         for _ in range(MOST_CUTS):
             before, needed = needed, max(needed, self._most_needed(load, capacity))
             if not serves(1.0 / needed):

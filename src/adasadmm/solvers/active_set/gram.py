@@ -10,14 +10,13 @@ from typing import Protocol
 
 import numpy as np
 
-from ..._core.jit import compiled
-from ...linalg.joined import summed
+from ...linalg.joined import summed, summed_square
 from ...rows import products
 from ...rows.last_products import add_chosen_rows, changes
 from ...rows.matrices import CSR, Dense, Rows, WithIntercept, dense_block, innermost
 from ...rows.selections import taken
 
-__all__ = ["ClusterGram", "cluster_gram"]
+__all__ = ["ClusterGram", "cluster_gram", "is_cheap"]
 
 MOST_ROWS, MOST_SPARSE_ROWS = 64, 4  # for each feature: beyond, the dense sums of the columns cost too much
 MOST_FEATURES = 1000  # of a kept Gram matrix
@@ -45,17 +44,25 @@ class ClusterGram(Protocol):
         """``X p`` for a p that has these values on the clusters of the last matrix."""
 
 
-def cluster_gram(X: Rows, tolerance: float) -> ClusterGram | None:
-    """The cheaper form for the shape of X; None if both are expensive.
+def is_cheap(X: Rows, is_smooth: bool) -> bool:
+    """Whether one of the two forms is cheap for the shape of X."""
+    return _has_few_rows(X, is_smooth) or X.shape[1] <= MOST_FEATURES
 
-    With a tolerance, a kept matrix also serves for other weights, up to this relative change of their sum. Without one,
-    few weights are expected to change at a time, so that it is cheaper as soon as there are more rows than features.
+
+def _has_few_rows(X: Rows, is_smooth: bool) -> bool:
+    """Whether the sums of the columns are cheaper.
+
+    The curvatures of a loss with kinks change for few rows at a time, so that a kept matrix is cheaper as soon as there
+    are more rows than features.
     """
     n, d = X.shape
     most = MOST_ROWS if isinstance(innermost(X), Dense) else MOST_SPARSE_ROWS
-    if n <= (most if tolerance > 0.0 else 1) * d:
-        return SummedColumns(X)
-    return KeptGram(X, tolerance) if d <= MOST_FEATURES else None
+    return n <= (most if is_smooth else 1) * d
+
+
+def cluster_gram(X: Rows, tolerance: float) -> ClusterGram:
+    """The cheaper form; with a tolerance, a kept matrix also serves for other weights, up to this relative change."""
+    return SummedColumns(X) if _has_few_rows(X, tolerance > 0.0) else KeptGram(X, tolerance)
 
 
 class SummedColumns:
@@ -91,8 +98,9 @@ class KeptGram:
 
     def matrix(self, label: np.ndarray, number: int, weights: np.ndarray) -> np.ndarray:
         self._set(weights)
-        sum_over_clusters(self.lower, label, out := np.zeros((number, number)))
-        return out
+        half = summed_square(np.tril(self.lower), label, number)  # terms of few rows are added to both triangles
+        kept = label >= 0
+        return half + half.T - np.diag(np.bincount(label[kept], np.diag(self.lower)[kept], number))
 
     def product(self, p: np.ndarray, of_clusters: np.ndarray) -> np.ndarray:
         products.product(self.X, p, out := np.empty(self.X.shape[0]))
@@ -124,18 +132,3 @@ def add_rows_to_gram(X: Rows, rows: np.ndarray, weights: np.ndarray, lower: np.n
     elif X.shape[1]:
         block = dense_block(taken(X, rows), slice(0, len(rows)))
         lower += block.T @ (weights[:, None] * block)
-
-
-@compiled
-def sum_over_clusters(lower, label, out):
-    """Sum the entries of a symmetric matrix, given by its lower triangle, over pairs of clusters."""
-    for i in range(len(label)):
-        one = label[i]
-        if one < 0:
-            continue
-        for j in range(i):
-            other = label[j]
-            if other >= 0:
-                out[one, other] += lower[i, j]
-                out[other, one] += lower[i, j]
-        out[one, one] += lower[i, i]
