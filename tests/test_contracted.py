@@ -16,7 +16,6 @@ from adasadmm import (
     Logistic,
     Poisson,
     Problem,
-    ProximalNewton,
     Squared,
     Status,
     graphs,
@@ -26,7 +25,7 @@ from adasadmm import (
 from adasadmm._solve import attempts
 from adasadmm.regularization.alpha_max import alpha_max
 from adasadmm.rows.matrices import as_csr
-from adasadmm.solvers import fits
+from adasadmm.solvers import ProximalNewton, fits
 from adasadmm.solvers.active_set.active_set import ActiveSet
 from adasadmm.solvers.active_set.forces import FlowForces, ForestForces, forces_on, graph_of
 from adasadmm.solvers.active_set.quadratic import Edges, minimiser

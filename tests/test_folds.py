@@ -14,13 +14,13 @@ from adasadmm import (
     Logistic,
     NonNegative,
     Problem,
-    ProximalNewton,
     Quantile,
     graphs,
     path,
     solve,
 )
 from adasadmm.regularization.along import MoreRows
+from adasadmm.solvers import ProximalNewton
 
 N, D = 400, 12
 

@@ -89,7 +89,7 @@ def test_zero_gradients_change_nothing():
 
 
 def test_the_rule_gives_roots_of_all_sizes():
-    u, c = dense.root_rule(metrics.full.NODES)
+    u, c = dense.root_rule(metrics.full.QUADRATURE_NODES)
     x = np.logspace(np.log10(dense.LEAST), 0.0, 500)
     found = (x[:, None] / (x[:, None] + u**2)) @ c
     assert np.abs(found / np.sqrt(x) - 1.0).max() < 1e-7

@@ -158,7 +158,9 @@ def test_things_that_are_no_problem_or_solver_are_refused():
     with pytest.raises(TypeError, match=r"problem must be a Problem, got list"):
         solve([], AdaSADMM())
     with pytest.raises(TypeError, match=r"solver must be a solver of adasadmm, such as AdaSADMM\(\)"):
-        solve(build(), "admm")
+        solve(build(), AdaSADMM)
+    with pytest.raises(ValueError, match=r"solver must be 'auto', one of .*'admm'.*, or a solver, got 'adam'"):
+        solve(build(), "adam")
 
 
 def test_a_full_metric_that_would_not_fit_in_memory_says_its_size(monkeypatch):

@@ -26,7 +26,6 @@ from adasadmm import (
     GraphGuidedClassifier,
     GroupL2,
     Problem,
-    ProximalNewton,
     Stack,
     Zero,
     graphs,
@@ -38,7 +37,7 @@ from adasadmm import (
 )
 from adasadmm.losses import Multinomial
 from adasadmm.rows.matrices import WithIntercept, as_rows
-from adasadmm.solvers import certify, check_fits, slopes_at
+from adasadmm.solvers import ProximalNewton, certify, check_fits, slopes_at
 
 pytestmark = pytest.mark.kernels
 

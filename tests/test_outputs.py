@@ -16,7 +16,6 @@ from adasadmm import (
     GroupL2,
     L2Squared,
     Problem,
-    ProximalNewton,
     Squared,
     Stack,
     penalties,
@@ -24,6 +23,7 @@ from adasadmm import (
 )
 from adasadmm.rows import matrices, products, selections
 from adasadmm.rows.matrices import Repeated, WithIntercept, as_rows
+from adasadmm.solvers import ProximalNewton
 
 pytestmark = pytest.mark.kernels
 

@@ -34,7 +34,6 @@ from adasadmm import (
     Logistic,
     Poisson,
     Problem,
-    ProximalNewton,
     Squared,
     StructuredClassifierCV,
     StructuredRegressor,
@@ -53,7 +52,7 @@ from adasadmm import (
 from adasadmm._solve import attempts
 from adasadmm.regularization.alpha_max import alpha_max
 from adasadmm.regularization.degrees import degrees_of_freedom
-from adasadmm.solvers import Iterations
+from adasadmm.solvers import Iterations, ProximalNewton
 
 TIGHT = 1e-10
 

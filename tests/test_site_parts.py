@@ -27,7 +27,7 @@ def test_the_support_matrix_is_asked_of_the_code():
     by_loss, by_penalty, by_rows = lines(support.by_loss()), lines(support.by_penalty()), lines(support.by_rows())
     estimators = support.by_estimator()
     assert re.search(r"`StructuredRegressor`.*yes", estimators) and "| `TrendFilter` |  |" in estimators
-    assert by_loss["ALM"]["Hinge"] == "yes" and by_loss["ProximalNewton"]["Hinge"] == ""  # it needs curvature
+    assert by_loss["ALM"]["Hinge"] == "yes" and by_loss["ASVRGADMM"]["Hinge"] == ""  # it needs curvature
     assert set(by_loss["ADMM"].values()) == {"yes"}
     assert by_penalty["IPM"]["L1"] == "yes" and by_penalty["IPM"]["Simplex"] == ""
     assert by_rows["AdaSADMM"]["rows from files"] == "yes" and by_rows["IPM"]["rows from files"] == ""

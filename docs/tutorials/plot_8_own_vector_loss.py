@@ -75,9 +75,9 @@ print(f"objective {problem.objective(result.w_average):.4f}, coefficients {resul
 # Accurate solutions and certificates
 # -----------------------------------
 #
-# ``ProximalNewton`` needs the matrix of second derivatives. For a duality gap the loss needs its conjugate, and
-# ``domain``, which writes the nearest point at which the conjugate is finite. Both are those of the multinomial loss,
-# up to a linear term. (``losses.prox`` would add batch ADMM.)
+# The proximal Newton method, which ``solver="auto"`` chooses, needs the matrix of second derivatives. For a duality gap
+# the loss needs its conjugate, and ``domain``, which writes the nearest point at which the conjugate is finite. Both
+# are those of the multinomial loss, up to a linear term. (``losses.prox`` would add batch ADMM.)
 
 
 @losses.second.register

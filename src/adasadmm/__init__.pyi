@@ -84,7 +84,6 @@ from .solvers import (
     SVRGADMM as SVRGADMM,
     AdaSADMM as AdaSADMM,
     ConsensusADMM as ConsensusADMM,
-    ProximalNewton as ProximalNewton,
     TotalVariation as TotalVariation,
 )
 

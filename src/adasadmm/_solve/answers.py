@@ -65,7 +65,7 @@ def solve(
         ``A w = b`` where the penalty fuses coefficients, and is not worse than w = 0. A solver that is given returns
         its own point. It is one of the stochastic solvers `AdaSADMM`, `SADMM`, `OADMM` and `RDASADMM`; of `SPDHG`,
         `SVRGADMM` and `ASVRGADMM`, which read the rows in batches and know their gap; of those that use all rows in
-        every iteration, `ADMM`, `ALM`, `IPM`, `ProximalNewton`, `SDCA` and `ConsensusADMM`, and for signals and
+        every iteration, `ADMM`, `ALM`, `IPM`, `SDCA` and `ConsensusADMM`, and for signals and
         images `TotalVariation`; or one of your own.
     epochs : float, optional
         Maximum number of passes over the rows; for solvers that use all rows in every iteration, of iterations. By

@@ -10,6 +10,7 @@ Examples
 """
 
 from ..certificates import certify, slopes_at
+from .active_set.active_set import ActiveSet as ActiveSet
 from .admm.batch import ADMM as ADMM
 from .admm.consensus import ConsensusADMM as ConsensusADMM
 from .alm.alm import ALM as ALM
@@ -28,8 +29,11 @@ from .stochastic.svrg_admm import ASVRGADMM as ASVRGADMM, SVRGADMM as SVRGADMM
 from .tv.total_variation import TotalVariation as TotalVariation
 from .work import Batches, Iterations, Round, Work
 
+INTERNAL: tuple[type[Solver], ...] = (ActiveSet, ProximalNewton)  # which "auto" chooses, and nobody needs to
 BUILT_IN: tuple[type[Solver], ...] = tuple(
-    cls for cls in list(globals().values()) if isinstance(cls, type) and issubclass(cls, Solver) and cls is not Solver
+    cls
+    for cls in list(globals().values())
+    if isinstance(cls, type) and issubclass(cls, Solver) and cls not in (Solver, *INTERNAL)
 )
 
 __all__ = [
@@ -48,4 +52,4 @@ __all__ = [
     "check_fits",
     "slopes_at",
 ]
-__all__ += [cls.__name__ for cls in BUILT_IN]
+__all__ += [cls.__name__ for cls in (*BUILT_IN, *INTERNAL)]

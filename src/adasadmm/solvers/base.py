@@ -367,7 +367,7 @@ def check_fits(solver: Solver, problem: Problem) -> None:
         raise Unfit(f"{name}() needs B = None, which means -I; use ADMM()")
     if losses.width(problem.loss) > 1 and not solver.takes_vector_losses:
         loss = type(unwrapped(problem.loss)).__name__
-        raise Unfit(f"{name} takes losses of one prediction, got {loss}; use ADMM(), ProximalNewton() or AdaSADMM()")
+        raise Unfit(f"{name} takes losses of one prediction, got {loss}; use ADMM() or AdaSADMM()")
     for function in solver.loss_functions:
         if not is_registered(getattr(losses, function), problem.loss):
             kind, function = type(unwrapped(problem.loss)), f"losses.{function}"

@@ -60,6 +60,17 @@ class ActiveSet(AllRowsSolver):
     ----------
     share : float, optional
         Of the time that the interior-point method would take, after which the run ends; by default it takes its time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adasadmm import L1, Problem, Squared, graphs, solve
+    >>> from adasadmm.solvers import ActiveSet
+    >>> X = np.random.default_rng(0).normal(size=(30, 6))
+    >>> y = X @ [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    >>> problem = Problem(X, y, loss=Squared(), penalty=L1(0.1), A=graphs.difference(6))
+    >>> len(set(solve(problem, ActiveSet()).w))
+    2
     """
 
     share: float | None = None

@@ -66,7 +66,8 @@ class ProximalNewton(AllRowsSolver):
     Examples
     --------
     >>> import numpy as np
-    >>> from adasadmm import L1, Problem, ProximalNewton, Squared, solve
+    >>> from adasadmm import L1, Problem, Squared, solve
+    >>> from adasadmm.solvers import ProximalNewton
     >>> problem = Problem(np.eye(2), [1.0, 3.0], loss=Squared(), penalty=L1(0.25), A=[[1.0, -1.0]])
     >>> result = solve(problem, ProximalNewton(), tol=1e-9)
     >>> result.w.round(6), result.status.name
