@@ -25,7 +25,7 @@ from adasadmm import (
     solve,
 )
 from adasadmm.solvers.ipm.banded import is_trend
-from adasadmm.solvers.ipm.general import InteriorPointMethod
+from adasadmm.solvers.ipm.ipm import InteriorPointMethod
 
 pytestmark = [pytest.mark.kernels, pytest.mark.compiled]
 LOSSES = {

@@ -20,10 +20,7 @@ from .ipm.ipm import IPM as IPM
 from .sdca import SDCA as SDCA
 
 # The built-in solvers.
-from .stochastic.ada_sadmm import AdaSADMM as AdaSADMM
-from .stochastic.oadmm import OADMM as OADMM
-from .stochastic.rda_sadmm import RDASADMM as RDASADMM
-from .stochastic.sadmm import SADMM as SADMM
+from .stochastic.sadmm import OADMM as OADMM, RDASADMM as RDASADMM, SADMM as SADMM, AdaSADMM as AdaSADMM
 from .stochastic.spdhg import SPDHG as SPDHG
 from .stochastic.svrg_admm import ASVRGADMM as ASVRGADMM, SVRGADMM as SVRGADMM
 from .tv.total_variation import TotalVariation as TotalVariation

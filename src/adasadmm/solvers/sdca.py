@@ -24,7 +24,7 @@ from ..rows.matrices import WithIntercept
 from .all_rows import AllRowsSolver
 from .base import Point, refuse
 from .tv.chain import Chain, chain_of
-from .tv.exact import ExactMethod
+from .tv.newton import ExactMethod
 
 __all__ = ["SDCA"]
 

@@ -25,8 +25,7 @@ from ...problem import Problem
 from ...rows import products
 from ...rows.matrices import CSR, differences
 from ..all_rows import AllRowsSolver, Method
-from ..base import Monitor, Point, Slopes, Unfit
-from ..checks import check_beta, check_relax
+from ..base import Monitor, Point, Slopes, Unfit, check_beta, check_relax
 from ..units import measured
 from .batch import balanced_by
 

@@ -32,8 +32,7 @@ from ..units import even_beta
 from ..work import Iterations
 from . import starts
 from .lagrangian import AugmentedLagrangian, PenaltyEnvelope, balanced_beta, growth
-from .row_terms import Envelopes, RowEnvelopes, RowTerms
-from .streamed import StreamedRows
+from .row_terms import Envelopes, RowEnvelopes, RowTerms, StreamedRows
 
 __all__ = ["ALM"]
 

@@ -22,12 +22,12 @@ from ...linalg.banded_system import Saddle
 from ...problem import Problem
 from ...rows.matrices import CSR, Dense, to_scipy
 from ..base import Point
-from ..tv.exact import ExactMethod
+from ..tv.newton import ExactMethod
 from ..tv.nodes import limits_of
 from . import steps as steps
 from .banded_terms import Edges, KinkedRows, SmoothRows
 from .box_terms import loss_pieces
-from .scales import units_of
+from .steps import units_of
 
 __all__ = ["BandedMethod", "is_trend"]
 

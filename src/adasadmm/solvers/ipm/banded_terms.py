@@ -13,8 +13,7 @@ from ... import losses
 from ...problem import Problem
 from . import steps as steps
 from .box_terms import terms_of_loss
-from .scales import FIRST_GAP, Units
-from .steps import Step, Variables
+from .steps import FIRST_GAP, Step, Units, Variables
 
 __all__ = ["Edges", "KinkedRows", "SmoothRows"]
 

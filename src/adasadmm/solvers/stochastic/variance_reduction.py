@@ -29,8 +29,7 @@ from ...linalg import quadratics
 from ...linalg.quadratics import Separable
 from ...problem import Problem
 from ...rows import matrices
-from ..base import NamedState, Point, Slopes, Solver
-from ..checks import check_batch_size, check_beta
+from ..base import NamedState, Point, Slopes, Solver, check_batch_size, check_beta
 from ..work import Batches, Work
 from .run import Course, StochasticRun
 

@@ -23,8 +23,7 @@ from ...problem import Problem
 from ...rows.last_products import frozen
 from ...rows.matrices import WithIntercept
 from ..base import Point
-from .exact import ExactMethod
-from .newton import ModelMinimum, newton
+from .newton import ExactMethod, ModelMinimum, newton
 from .nodes import (
     Nodes,
     is_piecewise,

@@ -11,8 +11,8 @@ from ...linalg.cuts import cut_into_pieces
 from ...problem import Problem
 from ..base import Point
 from .edges import edges_of
-from .exact import ExactMethod
 from .gradients import set_intercept
+from .newton import ExactMethod
 from .nodes import has_missing, is_piecewise, nodes_of, pieces_of
 
 __all__ = ["CutMethod", "needs_cuts"]

@@ -18,9 +18,8 @@ from ...rows.matrices import WithIntercept
 from ..base import Point
 from .ascent import Ascent, fused_clusters, model_value
 from .edges import edges_of
-from .exact import ExactMethod
 from .lattice import lattice_of
-from .newton import ModelMinimum, newton
+from .newton import ExactMethod, ModelMinimum, newton
 from .nodes import (
     has_missing,
     is_piecewise,
