@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from adasadmm import (
     IPM,
     L1,
+    Checkpoint,
     GraphGuidedRegressor,
     GraphGuidedRegressorCV,
+    Hinge,
     Logistic,
     Poisson,
     Problem,
@@ -25,7 +27,7 @@ from adasadmm import (
 from adasadmm._solve import attempts
 from adasadmm.regularization.alpha_max import alpha_max
 from adasadmm.rows.matrices import as_csr
-from adasadmm.solvers import ProximalNewton, fits
+from adasadmm.solvers import ActiveSet, ProximalNewton, fits
 from adasadmm.solvers.active_set.active_set import ActiveSet
 from adasadmm.solvers.active_set.forces import FlowForces, ForestForces, forces_on, graph_of
 from adasadmm.solvers.active_set.quadratic import Edges, minimiser
@@ -262,3 +264,17 @@ def test_the_minimiser_of_a_model_is_that_of_cvxpy_with_the_edges_that_it_joins(
 
     assert value(found) == pytest.approx(best, abs=1e-6)
     assert value(found) <= value(values) + 1e-12
+
+
+@pytest.mark.parametrize("loss", [Hinge(), Logistic()])
+def test_a_run_resumes_from_its_checkpoint(loss, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60))
+    y = np.sign(X[:, :10].sum(axis=1) + rng.normal(size=300))
+    problem = Problem(X, y, loss=loss, penalty=L1(0.02), A=graphs.difference(60), gamma=0.01)
+    whole = solve(problem, ActiveSet(), tol=1e-8)
+    kept = Checkpoint(tmp_path / "run")
+    solve(problem, ActiveSet(), tol=1e-8, checkpoint=kept, callback=lambda snapshot: snapshot.iteration == 2)
+    again = solve(problem, ActiveSet(), tol=1e-8, checkpoint=kept, resume=True)
+    assert whole.status is Status.converged and again.epochs == whole.epochs
+    assert np.array_equal(again.w, whole.w) and np.array_equal(again.theta, whole.theta)

@@ -6,7 +6,7 @@ interior-point method needs 7 to 30, with all rows in the matrix; the augmented 
 the rows at which the loss has curvature, or a sample of them; direct methods, for special shapes, none or a few.
 
 The rules that apply to a problem, and whose solver takes it, are run in the order of the table until one of them
-reaches ``tol``. To change a choice, change a rule; nothing else in the package chooses a solver.
+reaches ``tol``. To change a choice, change a rule.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def answer(problem: Problem, request: Request, start: Result | None = None) -> A
             return found
     want_null_model(problem, request.has_intercept)
     in_turn = candidates(request.solver, problem, request.tuning)
-    return finished(problem, attempt(problem, in_turn, request, lambda *first: start), request)
+    return finished(problem, attempt(problem, in_turn, request, lambda problem, solver: start), request)
 
 
 def solve(

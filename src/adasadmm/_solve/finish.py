@@ -1,4 +1,4 @@
-"""The end of every fit: nothing worse than the null model, exact structure, a point inside all sets.
+"""The end of every fit: above ``tol`` the null model if that is better, else exact structure; a point inside all sets.
 
 Exact structure: coefficients that the penalty fuses are equal, and those that it drops are 0, to the last bit.
 """

@@ -15,6 +15,7 @@ matter. Nobody knows from rounded products how far their optimum is, so there is
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -78,18 +79,31 @@ def cost_of_imbalance(
 def _conditioning(problem: Problem, free: Free, per_edge: float) -> tuple[np.ndarray, float]:
     """The norms of the columns of M, and its least singular value after a division by them; 0 if it is not known."""
     known = problem.of_coordinates.setdefault("conditioning", {})
-    none = np.zeros(problem.m)
-    if free.X.shape[0] >= TALL * free.X.shape[1]:
-        if "X" not in known:
-            known["X"] = _weakest(free.X, free.A, problem.rates, none)
-        if known["X"][1] >= INDEPENDENT and known["X"][0].all():
-            return known["X"]
+    n, d = free.X.shape
+    if n >= TALL * d and _is_enough(of_X := _of_rows(problem, free, known)):
+        return of_X
     # The power of 10 is near enough, and does not change from one iteration to the next.
     limits = np.minimum(10.0 ** np.floor(np.log10(per_edge)) * _limits(problem), _balanced_limits(problem, free))
     key = limits.tobytes()
     if key not in known:
         known[key] = _weakest(free.X, free.A, problem.rates, limits * limits)
+    # Beside A, columns of X that are equal may no longer be seen to be so.
+    if known[key][1] == 0.0 and d <= n < TALL * d and _is_enough(of_X := _of_rows(problem, free, known)):
+        return of_X
     return known[key]
+
+
+def _of_rows(problem: Problem, free: Free, known: dict[Any, tuple[np.ndarray, float]]) -> tuple[np.ndarray, float]:
+    """The same for X alone."""
+    if "X" not in known:
+        known["X"] = _weakest(free.X, free.A, problem.rates, np.zeros(problem.m))
+    return known["X"]
+
+
+def _is_enough(of_X: tuple[np.ndarray, float]) -> bool:
+    """Whether A need not be looked at."""
+    norms, weakest = of_X
+    return weakest >= INDEPENDENT and bool(norms.all())
 
 
 def _limits(problem: Problem) -> np.ndarray:

@@ -112,7 +112,7 @@ class Method(ABC):
 
     def certificate(self) -> Certificate:
         """The certificate of `answer` with the dual value of `dual_point`."""
-        return certify(self.problem, self.point.w, self.point.v, *self.dual_point())
+        return certify(self.problem, self.answer, self.point.v, *self.dual_point())
 
     def saved(self) -> dict[str, np.ndarray]:
         """The arrays of the state by name; not copies."""
@@ -209,6 +209,7 @@ class AllRowsRun(Run):
         return self.method.state()
 
     def restore(self, state: NamedState) -> None:
+        self.method.tol = self.tol
         self.method.restore(state)
 
     def fork(self, problem: Problem | None) -> Run:

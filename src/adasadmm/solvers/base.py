@@ -26,7 +26,7 @@ from .work import Work
 NamedState = Mapping[str, np.ndarray | int | float]  # a saved run: each array and number under its name
 Slopes = Any  # an array for rows in memory, else a function of a block and of what the run remembers with it
 
-NO_STATE = ("batch_size", "done", "seconds", "from_file")  # numbers of a run that its state does not contain
+NO_STATE = ("batch_size", "done", "seconds", "tol", "from_file")  # numbers of a run that its state does not contain
 FARTHEST = 1.5  # times the distance of the last two strengths: beyond, a linear prediction says little
 
 
@@ -275,7 +275,8 @@ class Run(ABC):
     def state(self) -> NamedState:
         """Everything that the rest of the run depends on, by name: copies of arrays, whole numbers and floats.
 
-        The default is all attributes that are arrays or numbers; so a run must set them before its first iteration.
+        The default is all attributes that are arrays or numbers, except those of ``NO_STATE``; so a run must set them
+        before its first iteration.
         """
         kinds = np.ndarray, int, float
         own = {name: value for name, value in vars(self).items() if isinstance(value, kinds) and name not in NO_STATE}

@@ -402,9 +402,12 @@ class ActiveSetMethod(Method):
         self.sign += self.tools.forces.inside(of_nodes, self.capacity, self.sign)[1]
 
     def state(self) -> NamedState:
-        return {**super().state(), **self.rows.state()}
+        spent = {} if self.allowance is None else {"allowance": self.allowance.left}
+        return {**super().state(), **self.rows.state(), **spent}
 
     def restore(self, state: NamedState) -> None:
+        if self.allowance is not None:
+            self.allowance.left = float(state["allowance"])
         self.rows.restore(state)
         super().restore(state)
 
