@@ -28,7 +28,6 @@ from adasadmm._solve import attempts
 from adasadmm.regularization.alpha_max import alpha_max
 from adasadmm.rows.matrices import as_csr
 from adasadmm.solvers import ActiveSet, ProximalNewton, fits
-from adasadmm.solvers.active_set.active_set import ActiveSet
 from adasadmm.solvers.active_set.forces import FlowForces, ForestForces, forces_on, graph_of
 from adasadmm.solvers.active_set.quadratic import Edges, minimiser
 
