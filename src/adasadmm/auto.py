@@ -1,12 +1,13 @@
 """The choice of ``solver="auto"``: the facts about a problem that matter, `Shape`, and a table of `RULES`.
 
-In memory, all methods but the stochastic ones solve a Newton system in each step, by the cheapest factorisation for the
-shape (`linalg.systems`). They differ in how many steps they need, and in what a step costs beside the system. The
-interior-point method needs 7 to 30, with all rows in the matrix; the augmented Lagrangian method 20 to 100, with only
-the rows at which the loss has curvature, or a sample of them; direct methods, for special shapes, none or a few.
+In memory, the interior-point and the augmented Lagrangian method solve a Newton system in each step, by the cheapest
+factorisation for the shape (`linalg.systems`). They differ in how many steps they need, and in what a step costs beside
+the system. The interior-point method needs 7 to 30, with all rows in the matrix; the augmented Lagrangian method 20 to
+100, with only the rows at which the loss has curvature, or a sample of them; direct methods, for special shapes, none
+or a few.
 
 The rules that apply to a problem, and whose solver takes it, are run in the order of the table until one of them
-reaches ``tol``. To change a choice, change a rule.
+reaches ``tol``; a solver that may give up leaves nothing behind if it misses. To change a choice, change a rule.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ ANOTHER = "another solver, such as ALM() or IPM()"
 
 
 def answer(problem: Problem, request: Request, start: Result | None = None) -> Answer:
-    """Solve a problem as requested; on condensed rows, if there are such and any rows will do."""
+    """Solve a problem as requested: on condensed rows where these may stand for all, on all rows if that misses."""
     few = problem.condensed if request.may_condense(problem) else problem
     if few is not problem:
         found = at_all_rows(problem, answer(few, request, start))
@@ -97,7 +97,8 @@ def solve(
     resume : bool, default=False
         Resume from the checkpoint, if there is one; the result is the same as without an interruption.
     polish : bool, default=False
-        Continue to a gap of 1e-8, with `ALM` or with `IPM` if that is the solver, and make the structure exact:
+        Continue to a gap of 1e-8, with the same solver if it uses all rows and has an exact v, else with `ALM`, and
+        make the structure exact:
         ``A w = b`` holds exactly where v is 0. A run that missed ``tol`` is not polished.
 
     Returns

@@ -72,9 +72,9 @@ def attempt(
 ) -> Result:
     """The result of the first solver that reaches ``tol``; if none does, that with the smallest gap.
 
-    The first one begins at ``start``, the others continue from its result, unless w = 0 is better. None follows if the
-    problem seems to have no optimum. With ``brief``, a run of few iterations has a trace of one
-    point. A solver that may give up counts only if it reaches ``tol``.
+    The first begins at ``start(problem, solver)``, the others continue from its result, unless w = 0 is better. None
+    follows if the problem seems to have no optimum. With ``brief``, a run of few iterations has a trace of one point. A
+    solver that may give up counts only if it reaches ``tol``.
     """
     best = last = None
     may_continue = request.is_open and request.tol > 0.0 and not request.saved

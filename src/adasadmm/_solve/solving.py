@@ -54,7 +54,7 @@ def solve_quietly(
     resume: bool = False,
     polish: bool = False,
 ) -> Result:
-    """`solve` with this solver, for callers that judge the result themselves."""
+    """One run of this solver, without warnings: `solve` for callers that judge the result themselves."""
     check_arguments(problem, start, callback)
     check_fits(solver, problem)
     _check_numbers(epochs, order, tol, trace_every, seed)
@@ -70,7 +70,7 @@ def solve_quietly(
     with one_blas_thread():
         run = begin(problem, solver, start)
         tol = goal_of(solver, tol)
-        run.tol = tol or 0.0
+        run.tol = tol or 0.0  # 0: it ends at no gap
         length = solver.default_epochs if epochs is None else float(epochs)
         segments, total = schedule(run, Plan(length, order, seed, samples, trace_every))
         settings: dict[str, object] = {}

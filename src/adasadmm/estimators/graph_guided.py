@@ -108,9 +108,10 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     solver : {"auto", "alm", "ipm", "admm", "ada-diag", "ada-full", "sadmm"} or Solver, default="auto"
         ``"auto"`` chooses a method by the shape of the problem, runs it until the relative duality gap falls below
         ``tol``, tries another one if it does not, and warns if both fail; ``solver_`` and ``solver_reason_`` say what
-        ran. With many more rows than features it is `ALM`, otherwise `IPM`; with a diagonal X
-        `TotalVariation`; with many sparse features `ASVRGADMM` or `SPDHG`; `ADMM` if ``beta`` is a
-        number. For rows on Dask workers it is `ADMM`; for other sources and in `partial_fit` it is ``"ada-diag"``.
+        ran. Where few clusters of coefficients differ it is an active set of clusters, with many more rows than
+        features `ALM`, otherwise `IPM`; with a diagonal X `TotalVariation`; with many sparse features `ASVRGADMM` or
+        `SPDHG`; `ADMM` if ``beta`` is a number. For rows on Dask workers it is `ADMM`; for other sources and in
+        `partial_fit` it is ``"ada-diag"``.
         ``"ada-diag"``, ``"ada-full"`` and ``"sadmm"``, the paper's methods, run for ``max_iter`` epochs.
     eta : "auto", float or step size, default="auto"
         Step size of ``"ada-diag"``, ``"ada-full"`` and ``"sadmm"``; an object of `adasadmm.stepsizes` sets a schedule.
@@ -120,8 +121,9 @@ class GraphGuidedClassifier(GraphGuided, LinearClassifier):
     a : float, default=1.0
         Constant added to the diagonal of the adaptive metric; stochastic solvers only.
     max_iter : int, default=None
-        Maximum number of epochs; for `ALM` and `ADMM`, of iterations. None means 1000 iterations for `ALM` and `ADMM`,
-        200 epochs for `ASVRGADMM` and `SPDHG`, and 20 epochs for the other solvers.
+        Maximum number of epochs; for methods that use all rows in every iteration, of iterations. None means 1000
+        iterations for `ALM` and `ADMM`, 100 for `IPM`, 200 epochs for `ASVRGADMM` and `SPDHG`, and 20 for the other
+        stochastic solvers.
     tol : float, default=1e-6
         Relative duality gap at which the solver stops. Fused coefficients are exactly equal if that keeps the gap below
         ``tol``. With 1e-6 the clusters are nearly always those of the optimum; 1e-3 is enough for predictions.

@@ -24,7 +24,7 @@ __all__ = ["AllRowsRun", "AllRowsSolver", "Method"]
 
 
 class AllRowsSolver(Solver):
-    """The facts about a method that has all rows in memory, uses them in every iteration, and has an exact v."""
+    """The facts about a method that uses all rows in every iteration, has them in memory, and has an exact v."""
 
     uses_all_rows = True
     takes_streams = False

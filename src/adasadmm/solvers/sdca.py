@@ -59,7 +59,7 @@ class SDCA(AllRowsSolver):
     trace_iterations = 3
 
     @staticmethod
-    def fits(problem: Problem) -> str:
+    def why_not(problem: Problem) -> str:
         """Why the method cannot solve a problem; empty if it can."""
         if problem.w_set is not None or problem.w_copy is not None or problem.b.any():
             return "w has a set, or b is not 0"
@@ -71,7 +71,7 @@ class SDCA(AllRowsSolver):
         return ""
 
     def check(self, problem: Problem) -> None:
-        refuse(self, self.fits(problem))
+        refuse(self, self.why_not(problem))
 
     def method(self, problem: Problem, start: Point) -> AscentMethod:
         return AscentMethod(problem, start)
