@@ -12,10 +12,10 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse import csgraph
-from scipy.sparse._sparsetools import coo_tocsr
+from scipy.sparse._sparsetools import coo_tocsr, csr_matvecs
 
 from .._core.jit import compiled
-from ..rows.matrices import CSR, Dense, Rows, WithIntercept, plain
+from ..rows.matrices import CSR
 
 __all__ = [
     "Clusters",
@@ -89,29 +89,27 @@ def connect(first, second, root):
         root[node] = root[root[node]]
 
 
-def summed(X: Rows, label: np.ndarray, number: int) -> np.ndarray:
-    """The sums of the columns with the same label, as a dense array; columns with the label -1 are left out."""
-    if isinstance(X, WithIntercept):
-        out = summed(X.rows, label[:-1], number)
-        if label[-1] >= 0:
-            out[:, label[-1]] += 1.0
-        return out
-    used = np.flatnonzero(label >= 0)
-    weights: Any = sp.csr_array((np.ones(len(used)), (used, label[used])), shape=(len(label), number))
-    return X.values @ weights if isinstance(X, Dense) else (plain(X) @ weights).toarray()
+def summed(columns: np.ndarray | sp.csr_array, label: np.ndarray, number: int) -> np.ndarray:
+    """The sums of the columns with the same label, as a dense array; columns with the label -1 are left out.
+
+    A dense matrix is given as its transpose, so that columns are contiguous. Its product with a sparse matrix is called
+    directly, since making that matrix would take as long as a small product.
+    """
+    if sp.issparse(columns):
+        used = np.flatnonzero(label >= 0)
+        weights: Any = sp.csr_array((np.ones(len(used)), (used, label[used])), shape=(len(label), number))
+        return (columns @ weights).toarray()
+    d, n = columns.shape
+    order = np.argsort(label, kind="stable").astype(np.int32)
+    begin = np.searchsorted(label[order], np.arange(number + 1)).astype(np.int32)
+    out = np.zeros((number, n))
+    csr_matvecs(number, d, n, begin, order, np.ones(d), columns.ravel(), out.ravel())
+    return out.T
 
 
 def summed_square(M: np.ndarray, label: np.ndarray, number: int) -> np.ndarray:
     """The sums of the entries of a square matrix over pairs of labels; those with the label -1 are left out."""
-    order = np.argsort(label, kind="stable")
-    order = order[np.count_nonzero(label < 0) :]
-    out = np.zeros((number, number))
-    if len(order):
-        found, starts = np.unique(label[order], return_index=True)
-        if not np.array_equal(order, np.arange(len(M))):
-            M = M[np.ix_(order, order)]
-        out[np.ix_(found, found)] = np.add.reduceat(np.add.reduceat(M, starts, axis=0), starts, axis=1)
-    return out
+    return summed(np.ascontiguousarray(summed(M, label, number)), label, number)
 
 
 # --- points with A w = 0 ---------------------------------------------------------------------------------------------

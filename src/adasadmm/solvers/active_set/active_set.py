@@ -172,7 +172,9 @@ class ActiveSetMethod(Method):
         self.graph, self.rows, self.has_ridge = graph, rows_of(problem), has_ridge(problem, graph)
         self.is_quadratic = isinstance(unwrapped(problem.loss), losses.Squared)
         self.allowance = None if share is None else Allowance(problem, share, self.has_ridge)
-        self.sign = np.sign(graph.differences(self.w))
+        self.ridged = np.flatnonzero(problem.gamma)
+        self.between = graph.differences(self.w)
+        self.sign = np.sign(self.between)
         self._begin()
 
     def _begin(self) -> None:
@@ -228,7 +230,7 @@ class ActiveSetMethod(Method):
 
     def _continues(self, gap: Gap) -> bool:
         """Open edges, or take a step of the multipliers; whether another Newton step can gain anything."""
-        if not self.is_full:  # digits may have been lost
+        if not self.is_full and gap.total <= gap.wanted:  # digits may have been lost
             self.z[:] = self.problem.predictions(self.w)
         self.sign = self.sign + self.opened
         if self.rows.renew(self.slopes, gap):
@@ -255,13 +257,15 @@ class ActiveSetMethod(Method):
         target = np.where(kept, np.append(best, 0.0)[label], 0.0)
         p, z = target - w, gram.product(target, best)
         Xp = z - self.z
-        first = float((pull + problem.gamma * w) @ p) + self._slope_of_edges(p, 0.0)
-        length = self._length(p, Xp, first)
+        v, dv = self.between, self.graph.differences(p)
+        first = float((pull + problem.gamma * w) @ p) + self._slope_of_edges(v, dv, 0.0)
+        length = self._length(p, Xp, (v, dv), first)
         self.is_full, self.decrease = length == 1.0, -length * first
         self.w = target if self.is_full else w + length * p
         self.z[:] = z if self.is_full else self.z + length * Xp
         self.v = problem.times_A(self.w)
-        self.sign = np.sign(self.graph.differences(self.w))
+        self.between = self.graph.differences(self.w)
+        self.sign = np.sign(self.between)
         self._evaluate()
 
     def _edges(self, label: np.ndarray, number: int) -> Edges:
@@ -276,7 +280,7 @@ class ActiveSetMethod(Method):
         pairs, at, place = np.unique(pairs, return_index=True, return_inverse=True)
         return Edges(*np.divmod(pairs, number + 1), np.bincount(place, self.capacity[apart], len(pairs)), sign[at])
 
-    def _length(self, p: np.ndarray, Xp: np.ndarray, first: float) -> float:
+    def _length(self, p: np.ndarray, Xp: np.ndarray, along: tuple[np.ndarray, np.ndarray], first: float) -> float:
         """The length of the step, at most 1: at its end, edges have met."""
         if self.is_quadratic:
             return 1.0  # the model is the objective
@@ -285,29 +289,27 @@ class ActiveSetMethod(Method):
         of_ridge, bend = float((problem.gamma * self.w) @ p), float((problem.gamma * p) @ p)
 
         def slope(length: float) -> float:
-            of_edges = self._slope_of_edges(p, length)
+            of_edges = self._slope_of_edges(*along, length)
             return terms.slope(p, Xp, length) / problem.n + of_ridge + length * bend + of_edges
 
         return step_length(slope, first, longest=1.0, steep=FLAT, flat=FLAT)
 
-    def _slope_of_edges(self, p: np.ndarray, length: float) -> float:
-        """The derivative of the penalty along p after a step, from the side from which it comes."""
-        v, dv = self.graph.differences(self.w), self.graph.differences(p)
+    def _slope_of_edges(self, v: np.ndarray, dv: np.ndarray, length: float) -> float:
+        """The derivative of the penalty after a step that moves differences v by dv, from the side it comes from."""
         after = v + length * dv
         side = np.where(v == 0.0, dv, np.where(np.abs(after) <= MET * np.abs(v), v, after))
         return float((np.sign(side) * dv) @ self.capacity)
 
     def _balance(self) -> None:
         """The forces that balance the derivatives as far as their capacities allow, and the gap that they leave."""
-        problem, graph, with_ridge = self.problem, self.graph, self.problem.gamma > 0.0
+        problem, graph, with_ridge = self.problem, self.graph, self.ridged
         self.of_nodes = self.pull / problem.n + problem.gamma * self.w
         self.inside, self.opened = self.tools.forces.inside(self.of_nodes, self.capacity, self.sign)
         self.s, self.theta = unweighted(problem, self.slopes), graph.multipliers(self.inside, problem.m)
-        self.loss, of_rows = self.rows.levels(self.z, self.slopes)
+        self.loss, of_rows = self.rows.levels(self.z, self.s)
         self.primal = self.loss + problem.ridge_value(self.w) + problem.penalty_value(self.v)
         # Edges that differ and do not carry their capacity, and nodes out of balance, add to the gap of the rows.
-        v = graph.differences(self.w)
-        of_edges = float(self.capacity @ np.abs(v)) + float(self.inside @ v)
+        of_edges = float(self.capacity @ np.abs(self.between)) + float(self.inside @ self.between)
         excess = (self.of_nodes - graph.pull(self.inside)[:-1])[with_ridge]
         total = of_rows + of_edges + 0.5 * float(np.sum(excess * excess / problem.gamma[with_ridge]))
         self.gap = Gap(total, of_rows, self.tol * (self.primal - problem.least_loss))
@@ -396,7 +398,8 @@ class ActiveSetMethod(Method):
         self.rows.predict(last.slopes, before.slopes, times)
         if self.rows.is_smooth and self.tools.gram.has_many_rows:
             self.w, self.z = beyond(last.w, before.w, times), beyond(last.z, before.z, times)
-            self.v, self.sign = self.problem.times_A(self.w), np.sign(self.graph.differences(self.w))
+            self.v, self.between = self.problem.times_A(self.w), self.graph.differences(self.w)
+            self.sign = np.sign(self.between)
             self.problem.last_products.remember(self.w, self.z)
         of_nodes = beyond(last.of_nodes, before.of_nodes, times)
         self.sign += self.tools.forces.inside(of_nodes, self.capacity, self.sign)[1]
@@ -412,7 +415,7 @@ class ActiveSetMethod(Method):
         super().restore(state)
 
     def restored(self) -> None:
-        self.terms = None
+        self.terms, self.between = None, self.graph.differences(self.w)
         if self.iteration:
             self._evaluate()
             self._balance()

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ...linalg.joined import summed, summed_square
 from ...rows import products
 from ...rows.last_products import add_chosen_rows, changes
-from ...rows.matrices import CSR, Dense, Rows, WithIntercept, dense_block, innermost
+from ...rows.matrices import CSR, Dense, Rows, WithIntercept, dense_block, innermost, plain
 from ...rows.selections import taken
 
 __all__ = ["ClusterGram", "cluster_gram", "is_cheap"]
@@ -71,12 +72,13 @@ class SummedColumns:
     has_many_rows = False
 
     def __init__(self, X: Rows) -> None:
-        self.X = X
+        columns = plain(X)
+        self.of_X = columns if issparse(columns) else np.ascontiguousarray(columns.T)
         self.label: np.ndarray | None = None
 
     def matrix(self, label: np.ndarray, number: int, weights: np.ndarray) -> np.ndarray:
         if self.label is None or not np.array_equal(label, self.label):
-            self.label, self.columns, self.weights = label, summed(self.X, label, number), np.empty(0)
+            self.label, self.columns, self.weights = label, summed(self.of_X, label, number), np.empty(0)
         if not np.array_equal(weights, self.weights):
             used = np.flatnonzero(weights)
             half = np.sqrt(weights[used])[:, None] * (self.columns if len(used) == len(weights) else self.columns[used])

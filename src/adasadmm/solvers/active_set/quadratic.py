@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -77,23 +78,25 @@ class _Search:
         first, second, limit, sign = self.edges
         move = self._target() - self.u
         v, dv = self.u[first] - self.u[second], move[first] - move[second]
-        wrong = np.flatnonzero((v == 0.0) & (sign * dv < 0.0))
+        wrong = np.nonzero((v == 0.0) & (sign * dv < 0.0))[0]
         if len(wrong):
             self._join(wrong)
             return False
-        crossed = np.flatnonzero(sign * (v + dv) < 0.0)
+        crossed = np.nonzero(sign * (v + dv) < 0.0)[0]
         if not len(crossed):
             self.u += move
             return True
         # Along the way the slope is -(1 - t) bend, and it rises by 2 limit |dv| where the difference of an edge is 0.
         bend = float(move[:-1] @ (self.H @ move[:-1]))
-        moves = dv[crossed] != 0.0  # else rounding gave v the wrong sign
-        places = np.clip(np.divide(-v[crossed], dv[crossed], out=np.zeros(len(crossed)), where=moves), 0.0, 1.0)
-        order = np.argsort(places, kind="stable")
+        v, dv = v[crossed], dv[crossed]
+        moves = dv != 0.0  # else rounding gave v the wrong sign
+        places = np.divide(v, -dv, out=np.zeros(len(v)), where=moves).clip(0.0, 1.0)
+        order = places.argsort(kind="stable")
         crossed, places = crossed[order], places[order]
-        risen, left = np.cumsum(2.0 * limit[crossed] * np.abs(dv[crossed])), (1.0 - places) * bend
-        at = int(np.argmax(np.append(risen >= left, True)))  # the first edge not before the least value on the way
-        before = risen[at - 1] if at else 0.0
+        risen, left = np.cumsum(2.0 * limit[crossed] * np.abs(dv[order])), (1.0 - places) * bend
+        least = np.nonzero(risen >= left)[0]  # the first edge not before the least value on the way
+        at = int(least[0]) if len(least) else len(places)
+        before = float(risen[at - 1]) if at else 0.0
         sign[crossed[:at]] *= -1.0
         if at == len(places) or before > left[at]:
             self.u += (1.0 - before / bend) * move
@@ -107,32 +110,40 @@ class _Search:
         first, second, limit, sign = self.edges
         force, nodes = limit * sign, len(self.u)
         wanted = self.pull - (np.bincount(first, force, nodes) - np.bincount(second, force, nodes))[:-1]
-        turned, Q = _substituted(self.L, wanted), self.Q[:, : self.joins]
-        found = np.append(_substituted(self.L, turned - Q @ (Q.T @ turned), transposed=True), 0.0)
+        turned = _substituted(self.L, wanted)
+        if self.joins:
+            Q = self.Q[:, : self.joins]
+            turned -= Q @ (turned @ Q)
+        found = np.zeros(nodes)
+        found[:-1] = _substituted(self.L, turned, transposed=True)
         return found[self.last_equal]
 
     def _join(self, edges: np.ndarray) -> None:
         """Make the ends of these edges equal."""
-        for k in edges:
-            gone, stays = np.sort(self.last_equal[[self.edges.first[k], self.edges.second[k]]])
+        pairs = []
+        for i, j in zip(self.edges.first[edges].tolist(), self.edges.second[edges].tolist(), strict=True):
+            gone, stays = sorted((int(self.last_equal[i]), int(self.last_equal[j])))
             if gone != stays:
                 self.last_equal[self.last_equal == gone] = stays
-                if self.is_exact and self.joins < self.Q.shape[1]:
-                    self._constrain(gone, stays)
-                else:
-                    self.is_exact = False
+                pairs.append((gone, stays))
         self.u = self.u[self.last_equal]
-        if not self.is_exact:
+        if self.is_exact and self.joins + len(pairs) <= self.Q.shape[1]:
+            self._constrain(pairs)
+        else:
             self._contract()
 
-    def _constrain(self, gone: int, stays: int) -> None:
-        ends = np.zeros(len(self.u))
-        ends[[gone, stays]] = 1.0, -1.0
-        column, Q = _substituted(self.L, ends[:-1]), self.Q[:, : self.joins]
-        for _ in range(2):  # the second time removes what rounding has left
-            column -= Q @ (Q.T @ column)
-        self.Q[:, self.joins] = column / np.linalg.norm(column)
-        self.joins += 1
+    def _constrain(self, pairs: list[tuple[int, int]]) -> None:
+        """Orthonormal columns for constraints that make these nodes equal."""
+        k, Q = len(pairs), self.Q[:, : self.joins]
+        ends = np.zeros((len(self.u), k), order="F")
+        for column, (gone, stays) in enumerate(pairs):
+            ends[gone, column], ends[stays, column] = 1.0, -1.0
+        columns = _substituted(self.L, ends[:-1])
+        for _ in range(2 if self.joins else 1):  # the second time removes what rounding has left
+            columns -= Q @ (Q.T @ columns)
+            columns = np.linalg.qr(columns)[0] if k > 1 else columns / math.sqrt(columns[:, 0] @ columns[:, 0])
+        self.Q[:, self.joins : self.joins + k] = columns
+        self.joins += k
 
     def _contract(self) -> None:
         """Each group of equal nodes becomes one: its rows, columns and pulls are added up."""

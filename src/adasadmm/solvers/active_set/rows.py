@@ -122,8 +122,8 @@ class SmoothRows:
         """The rows at these predictions."""
         return LossTerms(self.problem, z)
 
-    def levels(self, z: np.ndarray, slopes: np.ndarray) -> tuple[float, float]:
-        """The mean loss at the predictions, and the row gap."""
+    def levels(self, z: np.ndarray, s: np.ndarray) -> tuple[float, float]:
+        """The mean loss at the predictions, and the row gap; s are the slopes without weights."""
         return losses.mean_value(self.problem.loss, z, *self.problem.rows[1:]), 0.0
 
     def renew(self, slopes: np.ndarray, gap: Gap) -> bool:
@@ -165,9 +165,9 @@ class KinkedRows:
         X, y, c = self.problem.rows
         return RowTerms(X, Envelopes(self.problem.loss, y, c, z, self.s / self.beta, self.beta))
 
-    def levels(self, z: np.ndarray, slopes: np.ndarray) -> tuple[float, float]:
+    def levels(self, z: np.ndarray, s: np.ndarray) -> tuple[float, float]:
         loss, (_, y, c) = self.problem.loss, self.problem.rows
-        counted, s = c > 0.0, unweighted(self.problem, slopes)
+        counted = c > 0.0
         values = np.where(counted, losses.each(losses.value, loss, z, y), 0.0)
         gaps = np.maximum(values + np.where(counted, losses.each(losses.conjugate, loss, s, y), 0.0) - s * z, 0.0)
         return float(c @ values) / len(z), float(c @ np.where(counted, gaps, 0.0)) / len(z)
