@@ -14,7 +14,7 @@ __all__ = ["Edges", "minimiser"]
 
 WEAK, STRONGER, TRIALS = 1e-13, 1e3, 5  # the ridge of the matrix, relative to its diagonal, until it has a factor
 MOST_STEPS = 1000
-MOST_CONSTRAINTS = 50  # before H is formed again
+MOST_CONSTRAINTS = 24  # before H is formed again, which costs as much as so many joins
 WELL_CONDITIONED = 1e-9  # the least square of a pivot, relative to the diagonal, with which joins may wait
 
 
@@ -120,30 +120,25 @@ class _Search:
 
     def _join(self, edges: np.ndarray) -> None:
         """Make the ends of these edges equal."""
-        pairs = []
+        self.is_exact = self.is_exact and self.joins + len(edges) <= self.Q.shape[1]
         for i, j in zip(self.edges.first[edges].tolist(), self.edges.second[edges].tolist(), strict=True):
-            gone, stays = sorted((int(self.last_equal[i]), int(self.last_equal[j])))
+            gone, stays = sorted((self.last_equal.item(i), self.last_equal.item(j)))
             if gone != stays:
                 self.last_equal[self.last_equal == gone] = stays
-                pairs.append((gone, stays))
+                if self.is_exact:
+                    self._constrain(gone, stays)
         self.u = self.u[self.last_equal]
-        if self.is_exact and self.joins + len(pairs) <= self.Q.shape[1]:
-            self._constrain(pairs)
-        else:
+        if not self.is_exact:
             self._contract()
 
-    def _constrain(self, pairs: list[tuple[int, int]]) -> None:
-        """Orthonormal columns for constraints that make these nodes equal."""
-        k, Q = len(pairs), self.Q[:, : self.joins]
-        ends = np.zeros((len(self.u), k), order="F")
-        for column, (gone, stays) in enumerate(pairs):
-            ends[gone, column], ends[stays, column] = 1.0, -1.0
-        columns = _substituted(self.L, ends[:-1])
-        for _ in range(2 if self.joins else 1):  # the second time removes what rounding has left
-            columns -= Q @ (Q.T @ columns)
-            columns = np.linalg.qr(columns)[0] if k > 1 else columns / math.sqrt(columns[:, 0] @ columns[:, 0])
-        self.Q[:, self.joins : self.joins + k] = columns
-        self.joins += k
+    def _constrain(self, gone: int, stays: int) -> None:
+        ends, Q = np.zeros(len(self.u)), self.Q[:, : self.joins]
+        ends[gone], ends[stays] = 1.0, -1.0
+        column = _substituted(self.L, ends[:-1])
+        for _ in range(2 if self.joins else 0):  # the second time removes what rounding has left
+            column -= Q @ (column @ Q)
+        self.Q[:, self.joins] = column / math.sqrt(column @ column)
+        self.joins += 1
 
     def _contract(self) -> None:
         """Each group of equal nodes becomes one: its rows, columns and pulls are added up."""
