@@ -1,5 +1,6 @@
 """`solve` without a solver: it gives the answer of `fit`, says which solver ran and why, and finishes the result."""
 
+import math
 import warnings
 
 import numpy as np
@@ -14,8 +15,10 @@ from adasadmm import (
     L1,
     AdaSADMM,
     Hinge,
+    Logistic,
     Problem,
     Squared,
+    Status,
     StructuredClassifier,
     StructuredRegressor,
     TotalVariation,
@@ -27,6 +30,7 @@ from adasadmm import (
 )
 from adasadmm.auto import RULES, candidates, choices, shape_of
 from adasadmm.registry import SOLVERS, Tuning
+from adasadmm.solvers import ActiveSet
 
 RNG = np.random.default_rng(0)
 
@@ -163,3 +167,27 @@ def test_a_given_solver_is_the_only_candidate():
     problem = chain()
     assert [one.solver for one in candidates(TotalVariation(), problem)] == [TotalVariation()]
     assert [one.solver for one in candidates("admm", problem)] == [SOLVERS["admm"](Tuning())]
+
+
+def test_a_callback_that_stops_a_run_stops_the_solve():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 30))
+    y = np.where(X @ rng.normal(size=30) > 0.0, 1.0, -1.0)
+    problem = Problem(X, y, loss=Logistic(), penalty=L1(0.05), A=graphs.difference(30), gamma=0.01)
+    seen = []
+    result = solve(problem, callback=lambda snapshot: seen.append(snapshot.iteration) or len(seen) == 2)
+    assert result.status is Status.stopped and len(seen) == 2
+
+
+def test_the_path_of_a_design_whose_squares_overflow_is_no_error():
+    rng = np.random.default_rng(0)
+    problem = Problem(
+        1e160 * rng.normal(size=(30, 5)), rng.normal(size=30), loss=Squared(), penalty=L1(1.0), A=graphs.difference(5)
+    )
+    assert len(path(problem, [1.0, 0.1])) == 2
+
+
+@pytest.mark.parametrize("share", [-1.0, 0.0, math.nan, "a"])
+def test_a_share_is_a_positive_number(share):
+    with pytest.raises(ValueError, match="share must be a number > 0"):
+        ActiveSet(share)

@@ -318,5 +318,5 @@ def check_same_form(own: NamedState, kept: NamedState) -> None:
             check_values(np.asarray(value), np.asarray(other), name)
         except ValueError as error:
             raise CheckpointError(f"the checkpoint does not fit the run: {error}") from None
-        if name in POSITIVE and not other > 0.0:
+        if name in POSITIVE and not (other > 0.0 or other == value == 0.0):  # 0 stands for none yet
             raise CheckpointError(f"the checkpoint does not fit the run: {name} must be positive, got {other}")

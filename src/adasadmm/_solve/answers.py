@@ -18,7 +18,7 @@ from .attempts import Request, attempt
 from .drive import Callback
 from .finish import Answer, at_all_rows, finished
 from .null_model import want_null_model
-from .solving import DEFAULT_TOL, check_arguments, solve_quietly
+from .solving import DEFAULT_TOL, check_arguments, check_numbers, solve_quietly
 
 __all__ = ["answer", "solve"]
 
@@ -127,6 +127,7 @@ def solve(
     TotalVariation() because X is diagonal and the penalty acts along chains: dynamic programming is exact
     """
     check_arguments(problem, start, callback)
+    check_numbers(epochs, order, tol, trace_every, seed)
     keywords: dict[str, Any] = {"seed": seed, "samples": samples, "order": order, "trace_every": trace_every}
     keywords |= {"progress": progress, "polish": polish}
     saved: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume} if checkpoint is not None or resume else {}

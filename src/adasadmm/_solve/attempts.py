@@ -73,8 +73,8 @@ def attempt(
     """The result of the first solver that reaches ``tol``; if none does, that with the smallest gap.
 
     The first begins at ``start(problem, solver)``, the others continue from its result, unless w = 0 is better. None
-    follows if the problem seems to have no optimum. With ``brief``, a run of few iterations has a trace of one point. A
-    solver that may give up counts only if it reaches ``tol``.
+    follows if the callback stopped the run, or the problem seems to have no optimum. With ``brief``, a run of few
+    iterations has a trace of one point. No solver continues from where one ended that may give up.
     """
     best = last = None
     may_continue = request.is_open and request.tol > 0.0 and not request.saved
@@ -95,14 +95,14 @@ def attempt(
             if choice.hands_over and request.tol > 0.0 and request.epochs is None and not request.saved:
                 settings["callback"] = watch = Watch(request, settings["epochs"])
             found = solve_quietly(problem, solver, start=origin, **settings)
-        if choice.may_give_up and not gap_of(found) <= request.tol and found.status is not Status.stopped:
-            continue  # the next one does not profit from where it ended
         status = Status.stalled if watch is not None and watch.stalled else found.status
-        last = dataclasses.replace(found, status=status, solver_reason=choice.reason)
-        if best is None or _quality(last) < _quality(best):
-            best = last
-        if gap_of(last) <= request.tol or _vanishes(last):
+        found = dataclasses.replace(found, status=status, solver_reason=choice.reason)
+        if best is None or _quality(found) < _quality(best):
+            best = found
+        if gap_of(found) <= request.tol or status is Status.stopped or _vanishes(found):
             break
+        if not choice.may_give_up:  # else the next one does not profit from where it ended
+            last = found
     assert best is not None
     return best
 

@@ -57,7 +57,7 @@ def solve_quietly(
     """One run of this solver, without warnings: `solve` for callers that judge the result themselves."""
     check_arguments(problem, start, callback)
     check_fits(solver, problem)
-    _check_numbers(epochs, order, tol, trace_every, seed)
+    check_numbers(epochs, order, tol, trace_every, seed)
     _check_checkpoint(checkpoint, resume)
     if polish:
         check_fits(_polisher(solver), problem)
@@ -100,13 +100,20 @@ def solve_quietly(
 def solve_at_once(problem: Problem, solver: Solver, start: Result | None, tol: float, epochs: float) -> Result:
     """The result of `solve` for a solver whose run is short, with a trace of one point.
 
-    Along a path of penalties, checks, schedule, clock and trace would take longer than the iterations.
+    Along a path of penalties, checks, schedule, clock and trace would take longer than the iterations. A run that
+    breaks down is made again with them.
     """
     run = begin(problem, solver, start)
     run.tol, first, clock = tol, run.done, time.perf_counter()
     while True:
         go_on_or_halt()
-        run.advance(Iterations(1))
+        try:
+            run.advance(Iterations(1))
+            is_finite = run.is_finite()
+        except np.linalg.LinAlgError:
+            is_finite = False
+        if not is_finite:
+            return solve_quietly(problem, solver, start=start, tol=tol, epochs=epochs)
         run.done += 1
         proved = run.certify()
         reached = proved.relative_gap <= tol
@@ -245,7 +252,7 @@ def _check_checkpoint(checkpoint: object, resume: bool) -> None:
         raise ValueError("resume=True needs a checkpoint to resume from: pass checkpoint=Checkpoint(folder)")
 
 
-def _check_numbers(epochs: float | None, order: str, tol: float | None, trace_every: float, seed: object) -> None:
+def check_numbers(epochs: float | None, order: str, tol: float | None, trace_every: float, seed: object) -> None:
     for name, number in (("epochs", epochs), ("tol", tol), ("trace_every", trace_every)):
         optional = name != "trace_every"
         if not isinstance(number, (int, float, np.number)) and not (number is None and optional):

@@ -27,7 +27,7 @@ from ...rows.last_products import UpdatedProduct
 from ...rows.matrices import size
 from ..all_rows import AllRowsSolver, Method
 from ..alm.row_terms import RowTerms
-from ..base import NamedState, Point, Slopes, beyond, refuse
+from ..base import NamedState, Point, Slopes, beyond, check_positive, refuse
 from .forces import Forces, Graph, forces_on, graph_for, has_few_edges
 from .gram import ClusterGram, cluster_gram, is_cheap
 from .quadratic import Edges, minimiser
@@ -77,6 +77,10 @@ class ActiveSet(AllRowsSolver):
 
     extrapolates = True
     default_epochs = float(ROUNDS)
+
+    def __post_init__(self) -> None:
+        if self.share is not None:
+            check_positive("share", self.share)
 
     def check(self, problem: Problem) -> None:
         refuse(self, why_not(problem))

@@ -71,8 +71,7 @@ class _Search:
         nodes = len(self.pull)
         self.L, self.last_equal, self.joins = _factor(self.H), np.arange(nodes + 1), 0
         self.Q = np.empty((nodes, min(MOST_CONSTRAINTS, nodes)), order="F")
-        pivots = np.diag(self.L) ** 2 / np.diag(self.H)
-        self.is_exact = nodes > 0 and bool(np.min(pivots) > WELL_CONDITIONED)
+        self.is_exact = nodes > 0 and bool((np.diag(self.L) ** 2 > WELL_CONDITIONED * np.diag(self.H)).all())
 
     def step(self) -> bool:
         """A step, or joins where the search is; whether it has reached the minimum."""
