@@ -73,7 +73,8 @@ def solve(H, a, inverse_eta, Q, rhs, out):
     --------
     >>> import numpy as np
     >>> from adasadmm import Diagonal, metrics
-    >>> from adasadmm.linalg import matrices, quadratics
+    >>> from adasadmm.linalg import quadratics
+    >>> from adasadmm.rows import matrices
     >>> Q = quadratics.exact(matrices.as_csr([[1.0, -1.0]], "A"), 1.0, np.zeros(2))  # A'A
     >>> state, out = metrics.start(Diagonal(), 2), np.empty(2)
     >>> metrics.observe(state, np.array([3.0, 1.0]))

@@ -1,6 +1,6 @@
 """A penalty of the rows of A for several outputs: each row of A is there once for each output.
 
-Entry ``r * outputs + c`` of v belongs to row r of A and output c (`linalg.matrices.Repeated`).
+Entry ``r * outputs + c`` of v belongs to row r of A and output c (`rows.matrices.Repeated`).
 """
 
 from __future__ import annotations
