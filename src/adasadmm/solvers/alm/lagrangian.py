@@ -24,7 +24,7 @@ from ...problem import Problem
 
 __all__ = ["MOST_STEPS", "PROBE", "TINY", "AugmentedLagrangian", "PenaltyEnvelope", "Smooth", "balanced_beta", "growth"]
 
-MOST_STEPS = 20  # of Newton's method: a minimum that takes longer is easier to find with a smaller beta
+MOST_STEPS = 25  # of Newton's method: a minimum that takes longer is easier to find with a smaller beta
 GROWTH = ((3, 4.0), (6, 2.0), (12, 1.2), (MOST_STEPS, 0.5))  # Newton steps of a minimum: the factor for beta
 RESIDUAL = 1e-3  # relative, of the solution of Newton's system: further steps correct its error
 PROBE = 1e-6  # the relative step of the difference quotient that gives the derivative of a prox
