@@ -69,8 +69,8 @@ EXACTNESS = 4.0  # how much longer a method may take that shows which coefficien
 # Coordinates above which Newton's system of a network is not even analysed; below, the costs of runs are compared.
 LARGE_NETWORK = 20_000
 STEPS_OF_IPM, STEPS_OF_CONSENSUS = 12, 150
-# Multiplications of a run of IPM from which clusters may save a noticeable time, and the time that numba takes to load.
-NOTICEABLE, LOADING = 5e7, 2e9
+# Multiplications of a run of IPM from which clusters save a noticeable time, and the time in which flows compile.
+NOTICEABLE, COMPILING = 5e7, 1e10
 SHARE = 0.3  # of the time of a run of IPM, after which the search for few clusters is given up
 MOST_DIFFICULTY = 10.0  # of dual coordinate ascent on a smooth loss: above, IPM is faster
 SINGLE, ITERATIVE = ("diagonal", "one entry a row"), "conjugate gradients"
@@ -214,7 +214,7 @@ class Shape:
             return False
         if self.is_large_network or self.is_too_large:
             return False
-        return STEPS_OF_IPM * self.problem.system.flops > (LOADING if graph.has_cycles else NOTICEABLE)
+        return STEPS_OF_IPM * self.problem.system.flops > (COMPILING if graph.has_cycles else NOTICEABLE)
 
     @property
     def suits_batches(self) -> bool:
